@@ -1,0 +1,279 @@
+"""The worker's configuration keys: Kafka Connect's, and Seamark's own under ``seamark.``.
+
+Keys that are not listed here are kept: ``spark.*`` goes to Spark; client settings (``security.protocol``, ``sasl.*``, ``ssl.*``,
+``producer.*``, ``consumer.*``, ``admin.*``) go to Kafka clients.
+"""
+
+from __future__ import annotations
+
+from seamark.config.configdef import ConfigDef, Importance, NonEmptyString, Range, Type, ValidString
+
+JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+SIMPLE_HEADER_CONVERTER = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+
+HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
+POSITIVE, NOT_NEGATIVE = Range.at_least(1), Range.at_least(0)
+
+
+def _common(definition: ConfigDef) -> None:
+    group = "Worker"
+    definition.define(
+        "bootstrap.servers",
+        Type.LIST,
+        None,
+        importance=HIGH,
+        group=group,
+        doc="Brokers to connect to first, as `host:port`, comma-separated. Without it an embedded broker is started.",
+    ).define(
+        "group.id",
+        Type.STRING,
+        "seamark",
+        validator=NonEmptyString(),
+        importance=HIGH,
+        group=group,
+        doc="Names the cluster of workers. Also the start of the transactional ids of source tasks.",
+    ).define(
+        "key.converter",
+        Type.CLASS,
+        JSON_CONVERTER,
+        importance=HIGH,
+        group=group,
+        doc="How record keys become bytes and back, for connectors that do not say. "
+        "Keys starting with `key.converter.` configure it.",
+    ).define(
+        "value.converter",
+        Type.CLASS,
+        JSON_CONVERTER,
+        importance=HIGH,
+        group=group,
+        doc="How record values become bytes and back, for connectors that do not say. "
+        "Keys starting with `value.converter.` configure it.",
+    ).define(
+        "header.converter",
+        Type.CLASS,
+        SIMPLE_HEADER_CONVERTER,
+        importance=LOW,
+        group=group,
+        doc="How header values become bytes and back, for connectors that do not say.",
+    ).define(
+        "plugin.path",
+        Type.LIST,
+        None,
+        importance=LOW,
+        group=group,
+        doc="Directories with Python modules and packages that hold connectors and converters, comma-separated.",
+    ).define(
+        "task.shutdown.graceful.timeout.ms",
+        Type.LONG,
+        5000,
+        validator=NOT_NEGATIVE,
+        importance=LOW,
+        group=group,
+        doc="How long all tasks together have to commit and end when the worker stops.",
+    ).define(
+        "connector.client.config.override.policy",
+        Type.STRING,
+        "All",
+        importance=MEDIUM,
+        group=group,
+        doc="Which client settings a connector may override: `All`, `None` or `Principal`.",
+    ).define(
+        "topic.creation.enable",
+        Type.BOOLEAN,
+        True,
+        importance=LOW,
+        group=group,
+        doc="Whether topics of source connectors with `topic.creation.*` settings are created by their tasks.",
+    ).define(
+        "topic.tracking.enable",
+        Type.BOOLEAN,
+        True,
+        importance=LOW,
+        group=group,
+        doc="Whether the topics that a connector uses are tracked.",
+    ).define(
+        "topic.tracking.allow.reset",
+        Type.BOOLEAN,
+        True,
+        importance=LOW,
+        group=group,
+        doc="Whether the tracked topics of a connector may be reset by request.",
+    )
+
+
+def _offsets(definition: ConfigDef) -> None:
+    group = "Offsets"
+    definition.define(
+        "offset.flush.interval.ms",
+        Type.LONG,
+        60000,
+        validator=POSITIVE,
+        importance=LOW,
+        group=group,
+        doc="How often tasks commit offsets.",
+    ).define(
+        "offset.flush.timeout.ms",
+        Type.LONG,
+        5000,
+        validator=POSITIVE,
+        importance=LOW,
+        group=group,
+        doc="How long a commit may take before it is given up and tried again at the next interval. "
+        "Has no effect on source connectors with exactly-once support.",
+    ).define(
+        "exactly.once.source.support",
+        Type.STRING,
+        "disabled",
+        validator=ValidString.of_ignoring_case("disabled", "preparing", "enabled"),
+        importance=HIGH,
+        group=group,
+        doc="Whether source connectors write records and their offsets in one transaction. To change a running cluster, set all "
+        "workers to `preparing` first, then all to `enabled`.",
+    ).define(
+        "offset.storage.file.filename",
+        Type.STRING,
+        None,
+        importance=HIGH,
+        group=group,
+        doc="File for source offsets, instead of a topic. Standalone mode only.",
+    )
+    topics = [("offset", "source offsets", 25), ("config", "connector configurations", None), ("status", "statuses", 5)]
+    for prefix, what, partitions in topics:
+        definition.define(
+            f"{prefix}.storage.topic",
+            Type.STRING,
+            None,
+            validator=NonEmptyString(),
+            importance=HIGH,
+            group=group,
+            doc=f"The compacted topic that keeps {what}. Default: `<group.id>-{prefix if prefix == 'status' else prefix + 's'}`.",
+        ).define(
+            f"{prefix}.storage.replication.factor",
+            Type.SHORT,
+            3,
+            importance=LOW,
+            group=group,
+            doc=f"Replicas of the topic of {what} when it is created; -1 takes the broker's default, as does the embedded broker.",
+        )
+        if partitions is not None:
+            definition.define(
+                f"{prefix}.storage.partitions",
+                Type.INT,
+                partitions,
+                importance=LOW,
+                group=group,
+                doc=f"Partitions of the topic of {what} when it is created; -1 takes the broker's default.",
+            )
+
+
+def engine_config_def() -> ConfigDef:
+    """Seamark's own keys. A connector's config may override each of them except ``seamark.local.slots``."""
+    group = "Engine"
+    return (
+        ConfigDef()
+        .define(
+            "seamark.epoch.ms",
+            Type.LONG,
+            300000,
+            validator=POSITIVE,
+            importance=LOW,
+            group=group,
+            doc="How long one Spark job of a connector runs before the next one follows.",
+        )
+        .define(
+            "seamark.idle.ms",
+            Type.LONG,
+            5000,
+            validator=NOT_NEGATIVE,
+            importance=MEDIUM,
+            group=group,
+            doc="How long a connector without records keeps its Spark slots.",
+        )
+        .define(
+            "seamark.idle.release",
+            Type.STRING,
+            "auto",
+            validator=ValidString.of("auto", "always", "never"),
+            importance=MEDIUM,
+            group=group,
+            doc="Whether an idle connector gives its Spark slots back. `auto`: only if the connector can tell cheaply whether there is "
+            "work; `always`: others too, they are run again every `seamark.idle.poll.ms`; `never`: no connector does.",
+        )
+        .define(
+            "seamark.idle.poll.ms",
+            Type.LONG,
+            500,
+            validator=POSITIVE,
+            importance=LOW,
+            group=group,
+            doc="How often the worker looks whether a connector that gave its slots back has work.",
+        )
+        .define(
+            "seamark.lease.ms",
+            Type.LONG,
+            10000,
+            validator=POSITIVE,
+            importance=LOW,
+            group=group,
+            doc="A task that gets no answer from its worker for so long aborts its transaction and ends.",
+        )
+        .define(
+            "seamark.lease.interval.ms",
+            Type.LONG,
+            1000,
+            validator=POSITIVE,
+            importance=LOW,
+            group=group,
+            doc="How often a task reports its progress and asks whether to go on.",
+        )
+        .define(
+            "seamark.batch.max.records",
+            Type.LONG,
+            100000,
+            validator=POSITIVE,
+            importance=MEDIUM,
+            group=group,
+            doc="Records that a frame connector's batch may hold, and the most that a direct task holds uncommitted "
+            "with `transaction.boundary=interval`.",
+        )
+        .define(
+            "seamark.batch.max.bytes",
+            Type.LONG,
+            64 * 1024 * 1024,
+            validator=POSITIVE,
+            importance=MEDIUM,
+            group=group,
+            doc="Bytes that a batch may hold; see `seamark.batch.max.records`.",
+        )
+        .define(
+            "seamark.batch.max.ms",
+            Type.LONG,
+            100,
+            validator=POSITIVE,
+            importance=MEDIUM,
+            group=group,
+            doc="The longest time that a source task gathers small polls into one transaction "
+            "with `transaction.boundary=poll`; bounds the delay that this adds to a record.",
+        )
+        .define(
+            "seamark.local.slots",
+            Type.INT,
+            64,
+            validator=POSITIVE,
+            importance=LOW,
+            group=group,
+            doc="Task slots of `spark.master=local[*]`: more than cores, since tasks mostly wait.",
+        )
+    )
+
+
+def worker_config_def() -> ConfigDef:
+    """All keys of a worker."""
+    definition = ConfigDef()
+    _common(definition)
+    _offsets(definition)
+    return definition.extend(engine_config_def())
+
+
+WORKER = worker_config_def()
+ENGINE_KEYS = frozenset(engine_config_def().names()) - {"seamark.local.slots"}
