@@ -1,10 +1,11 @@
-"""What configuration keys a plugin or the worker understands: one definition feeds validation, reference pages and forms.
+"""The keys that a plugin or the worker understands: one definition feeds validation, reference pages and forms.
 
 ::
 
-    ConfigDef().define("file", Type.STRING, validator=NonEmptyString(), importance=Importance.HIGH, doc="The file to read.")
+    ConfigDef().define("file", Type.STRING, validator=NonEmptyString(), doc="The file to read.")
 
-`parse` gives typed values or raises for the first bad key; `validate` reports on all keys. Both use Kafka's rules and words.
+`parse` gives typed values or raises for the first bad key; `validate` reports on all keys. Both use Kafka's rules and
+words.
 """
 
 from __future__ import annotations
@@ -130,8 +131,11 @@ class ConfigDef:
     """A set of key definitions, in order."""
 
     def __init__(self, base: ConfigDef | None = None) -> None:
-        self._keys: dict[str, ConfigKey] = dict(base._keys) if base else {}
-        self._group_sizes: dict[str, int] = dict(base._group_sizes) if base else {}
+        self._keys: dict[str, ConfigKey] = {key.name: key for key in base.keys()} if base else {}
+        self._group_sizes: dict[str, int] = {}
+        for key in self._keys.values():
+            if key.group is not None:
+                self._group_sizes[key.group] = self._group_sizes.get(key.group, 0) + 1
 
     def define(
         self,
@@ -223,7 +227,8 @@ class ConfigDef:
         """Typed values of all defined keys; keys of `config` that are not defined are left out.
 
         Raises:
-            ConfigError: a required key is missing, or a value is not acceptable; the first one, in the order of definition.
+            ConfigError: a required key is missing, or a value is not acceptable; the first one, in the order of
+            definition.
         """
         self._check_dependents()
         return {name: self._parse_key(key, config) for name, key in self._keys.items()}

@@ -1,7 +1,7 @@
 """Texts to typed configuration values, by Kafka's rules.
 
-Configurations arrive as texts, from a properties file or a REST body; values that are typed already are accepted where Kafka accepts
-them. Classes stay names here: only `seamark.engine.plugins` knows what can be loaded.
+Configurations arrive as texts, from a properties file or a REST body; values that are typed already are accepted
+where Kafka accepts them. Classes stay names here: only `seamark.engine.plugins` knows what can be loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The worker's configuration keys: Kafka Connect's, and Seamark's own under ``seamark.``.
 
-Keys that are not listed here are kept: ``spark.*`` goes to Spark; client settings (``security.protocol``, ``sasl.*``, ``ssl.*``,
-``producer.*``, ``consumer.*``, ``admin.*``) go to Kafka clients.
+Keys that are not listed here are kept: ``spark.*`` goes to Spark; client settings (``security.protocol``, ``sasl.*``,
+``ssl.*``, ``producer.*``, ``consumer.*``, ``admin.*``) go to Kafka clients.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def _offsets(definition: ConfigDef) -> None:
         validator=ValidString.of_ignoring_case("disabled", "preparing", "enabled"),
         importance=HIGH,
         group=group,
-        doc="Whether source connectors write records and their offsets in one transaction. To change a running cluster, set all "
-        "workers to `preparing` first, then all to `enabled`.",
+        doc="Whether source connectors write records and their offsets in one transaction. "
+        "To change a running cluster, set all workers to `preparing` first, then all to `enabled`.",
     ).define(
         "offset.storage.file.filename",
         Type.STRING,
@@ -138,6 +138,7 @@ def _offsets(definition: ConfigDef) -> None:
         doc="File for source offsets, instead of a topic. Standalone mode only.",
     )
     topics = [("offset", "source offsets", 25), ("config", "connector configurations", None), ("status", "statuses", 5)]
+    names = {"offset": "offsets", "config": "configs", "status": "status"}
     for prefix, what, partitions in topics:
         definition.define(
             f"{prefix}.storage.topic",
@@ -146,14 +147,15 @@ def _offsets(definition: ConfigDef) -> None:
             validator=NonEmptyString(),
             importance=HIGH,
             group=group,
-            doc=f"The compacted topic that keeps {what}. Default: `<group.id>-{prefix if prefix == 'status' else prefix + 's'}`.",
+            doc=f"The compacted topic that keeps {what}. Default: `<group.id>-{names[prefix]}`.",
         ).define(
             f"{prefix}.storage.replication.factor",
             Type.SHORT,
             3,
             importance=LOW,
             group=group,
-            doc=f"Replicas of the topic of {what} when it is created; -1 takes the broker's default, as does the embedded broker.",
+            doc=f"Replicas of the topic of {what} when it is created; -1 takes the broker's default. "
+            "With the embedded broker the default is 1.",
         )
         if partitions is not None:
             definition.define(
@@ -196,8 +198,9 @@ def engine_config_def() -> ConfigDef:
             validator=ValidString.of("auto", "always", "never"),
             importance=MEDIUM,
             group=group,
-            doc="Whether an idle connector gives its Spark slots back. `auto`: only if the connector can tell cheaply whether there is "
-            "work; `always`: others too, they are run again every `seamark.idle.poll.ms`; `never`: no connector does.",
+            doc="Whether an idle connector gives its Spark slots back. `auto`: only if the connector can tell "
+            "cheaply whether there is work; `always`: others too, they are run again every `seamark.idle.poll.ms`; "
+            "`never`: no connector does.",
         )
         .define(
             "seamark.idle.poll.ms",
