@@ -128,7 +128,7 @@ class FileStreamSourceConnector(SourceConnector):
                 Type.INT,
                 DEFAULT_BATCH_SIZE,
                 importance=Importance.LOW,
-                doc="The most lines that one poll returns. The default is the Java connector's; as long as the key is not "
+                doc="The most lines that one poll returns. The default is the Java connector's; while the key is not "
                 f"set, up to {UNSET_BATCH_SIZE} are returned, which is faster where a poll is a transaction.",
             )
         )

@@ -100,8 +100,8 @@ class LineReader:
         size = os.fstat(self._fd).st_size
         if size < self.position:
             raise ConnectError(
-                f"File {self.file} has {size} bytes, but {self.position} were read already: it was truncated or replaced. "
-                f"Restore it, or stop the connector and alter or reset its offset to say where to go on."
+                f"File {self.file} has {size} bytes, but {self.position} were read already: it was truncated or "
+                f"replaced. Restore it, or stop the connector and alter or reset its offset to say where to go on."
             )
         return size
 
