@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,7 @@ from typing import IO, Final, Self
 import psutil
 
 from seamark.errors import BrokerError
-from seamark.kafka import broker_storage, jars
+from seamark.kafka import broker_archive, broker_storage, jars
 from seamark.kafka.broker_storage import BrokerState
 from seamark.kafka.java import find_java
 
@@ -55,6 +55,8 @@ class EmbeddedBroker:
         host: the address that the broker binds and tells its clients.
         heap: of the JVM, as ``-Xmx`` takes it.
         extra_properties: settings of the broker that win over ours.
+        jvm_options: further options of the JVM; by default those that let it start from the archived classes.
+        stop_timeout_s: how long a clean stop may take before the process is killed.
     """
 
     def __init__(
@@ -65,11 +67,15 @@ class EmbeddedBroker:
         host: str = "127.0.0.1",
         heap: str = "512m",
         extra_properties: Mapping[str, str] | None = None,
+        jvm_options: Sequence[str] | None = None,
+        stop_timeout_s: float = STOP_TIMEOUT_S,
     ) -> None:
         self.data_dir = Path(data_dir).absolute()
         self.host, self.heap = host, heap
         self._wanted_port = port
         self._extra = dict(extra_properties or {})
+        self._jvm_options = None if jvm_options is None else tuple(jvm_options)
+        self._stop_timeout_s = stop_timeout_s
         self._state = BrokerState()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -111,6 +117,8 @@ class EmbeddedBroker:
         if self.is_running:
             raise BrokerError(f"The broker on {str(self.data_dir)!r} is running already")
         classpath = jars.classpath(jars.BROKER)
+        if self._jvm_options is None:
+            broker_archive.ensure()
         try:
             self.data_dir.mkdir(parents=True, exist_ok=True)
             with open(self.data_dir / ".lock", "w") as lock:
@@ -131,7 +139,7 @@ class EmbeddedBroker:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            self._process.wait(STOP_TIMEOUT_S + 5)
+            self._process.wait(self._stop_timeout_s + 5)
         except subprocess.TimeoutExpired:
             self.kill()
         self._process = None
@@ -184,21 +192,15 @@ class EmbeddedBroker:
         self._state.write(self.data_dir)
         properties = broker_storage.write_properties(self.data_dir, self.host, self._state, self._extra)
         broker_storage.format_storage(self.data_dir)
-        java = [
-            find_java(BrokerError),
-            f"-Xmx{self.heap}",
-            *_JVM_OPTIONS,
-            "-cp",
-            classpath,
-            "kafka.Kafka",
-            str(properties),
-        ]
+        options = broker_archive.jvm_options() if self._jvm_options is None else self._jvm_options
+        java = [find_java(BrokerError), f"-Xmx{self.heap}", *_JVM_OPTIONS, *options]
+        java += ["-cp", classpath, "kafka.Kafka", str(properties)]
         supervisor = [sys.executable, "-I", "-S", str(Path(__file__).with_name("broker_process.py"))]
         descriptor = lock.fileno()
         with open(broker_storage.rotate_log(self.data_dir), "ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                [*supervisor, str(STOP_TIMEOUT_S), str(descriptor), *java],
+                [*supervisor, str(self._stop_timeout_s), str(descriptor), *java],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -21,6 +21,7 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -157,7 +158,7 @@ def format_storage(data_dir: Path) -> None:
     if identity.exists():
         return
     log_dir.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(_bootstrap_checkpoint(), log_dir / "bootstrap.checkpoint")
+    _write_bootstrap_checkpoint(log_dir / "bootstrap.checkpoint")
     # Written last: a format that was interrupted is repeated.
     _replace_file(identity, f"version=1\nnode.id={NODE_ID}\ncluster.id={_kafka_uuid()}\ndirectory.id={_kafka_uuid()}\n")
 
@@ -178,21 +179,26 @@ def log_tail(data_dir: Path, offset: int, lines: int = 15) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
-def _bootstrap_checkpoint() -> Path:
-    made = jars.cache_dir() / f"{jars.BROKER.name}-{jars.BROKER.digest}.checkpoint"
-    if not made.exists():
-        with tempfile.TemporaryDirectory(prefix=".format-", dir=jars.cache_dir()) as scratch:
-            state = BrokerState(port=1, controller_port=2)
-            properties = write_properties(Path(scratch), "127.0.0.1", state, {})
-            command = [find_java(BrokerError), "-Xmx128m", "-XX:TieredStopAtLevel=1"]
-            command += ["-cp", jars.classpath(jars.BROKER), "kafka.tools.StorageTool"]
-            command += ["format", "--cluster-id", _kafka_uuid(), "--config", str(properties)]
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-            if done.returncode != 0:
-                said = (done.stderr or done.stdout).strip().splitlines()
-                raise BrokerError(f"Kafka's storage tool failed: {said[-1] if said else 'it printed nothing'}")
-            os.replace(Path(scratch) / "data" / "bootstrap.checkpoint", made)
-    return made
+def _write_bootstrap_checkpoint(target: Path) -> None:
+    made = jars.BROKER.folder() / "bootstrap.checkpoint"
+    if made.exists():
+        shutil.copyfile(made, target)
+        return
+    with tempfile.TemporaryDirectory(prefix="seamark-format-") as scratch:
+        properties = write_properties(Path(scratch), "127.0.0.1", BrokerState(port=1, controller_port=2), {})
+        command = [find_java(BrokerError), "-Xmx128m", "-XX:TieredStopAtLevel=1"]
+        command += ["-cp", jars.classpath(jars.BROKER), "kafka.tools.StorageTool"]
+        command += ["format", "--cluster-id", _kafka_uuid(), "--config", str(properties)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip().splitlines()
+            raise BrokerError(f"Kafka's storage tool failed: {said[-1] if said else 'it printed nothing'}")
+        checkpoint = (Path(scratch) / "data" / "bootstrap.checkpoint").read_bytes()
+    target.write_bytes(checkpoint)
+    with suppress(OSError):  # a cache that is shared and read-only is fine; the next directory takes the second again
+        scratch_copy = made.with_name(f".checkpoint-{os.getpid()}")
+        scratch_copy.write_bytes(checkpoint)
+        scratch_copy.replace(made)
 
 
 def _kafka_uuid() -> str:

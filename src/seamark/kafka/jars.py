@@ -1,6 +1,6 @@
 """The jars that Seamark runs and that Spark needs, downloaded once.
 
-A *jar set* is what a lock file beside this module lists: one line per jar, ``sha256  size  organisation:name:revision``,
+A *jar set* is what a lock file beside this module lists, one jar per line: ``sha256 size organisation:name:revision``,
 sorted by coordinate. `ensure` downloads a set into the cache directory the first time and only looks whether it is
 there afterwards, without network and without Java::
 
@@ -132,7 +132,7 @@ def ensure(jar_set: JarSet, *, cache: Path | None = None) -> list[Path]:
     if not _is_complete(jar_set, folder):
         try:
             cache.mkdir(parents=True, exist_ok=True)
-            with _exclusive(cache):
+            with exclusive(cache):
                 if not _is_complete(jar_set, folder):  # another process may have done it while we waited
                     _download(jar_set, folder, cache)
         except OSError as error:
@@ -151,7 +151,7 @@ def lock(jar_set: JarSet) -> None:
     """Resolve the roots of a set anew and write its lock file."""
     cache = cache_dir()
     cache.mkdir(parents=True, exist_ok=True)
-    with _exclusive(cache), _partial_folder(cache) as partial:
+    with exclusive(cache), _partial_folder(cache) as partial:
         roots = [Coordinate.parse(root) for root in jar_set.roots]
         retrieved = ivy.retrieve(roots, partial, ivy_cache=cache / "ivy", is_transitive=True)
         locked = [
@@ -231,12 +231,13 @@ def _partial_folder(cache: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _exclusive(cache: Path) -> Iterator[None]:
+def exclusive(cache: Path) -> Iterator[None]:
+    """Hold the lock of a cache directory; waits, and says so, while another process does."""
     with open(cache / ".lock", "w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"Waiting for another process that is downloading jars into {cache} ...", file=sys.stderr, flush=True)
+            print(f"Waiting for another process that is filling {cache} ...", file=sys.stderr, flush=True)
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
