@@ -1,0 +1,215 @@
+"""Between Spark's columns and Kafka's records: how the rows of a frame source become keys, values and headers.
+
+Strings and bytes are produced as they are, a whole Arrow column at a time. Any other Spark type becomes Connect data,
+with a schema, and goes through the connector's converter. Logical types keep their base form (days, milliseconds,
+unscaled bytes), as they are stored.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from seamark.connector.converter import Converter
+from seamark.connector.schema import Schema, Struct, Type
+from seamark.errors import DataError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PRIMITIVES: Final = (
+    (pa.types.is_boolean, Type.BOOLEAN),
+    (pa.types.is_int8, Type.INT8),
+    (pa.types.is_int16, Type.INT16),
+    (pa.types.is_int32, Type.INT32),
+    (pa.types.is_int64, Type.INT64),
+    (pa.types.is_float32, Type.FLOAT32),
+    (pa.types.is_float64, Type.FLOAT64),
+    (pa.types.is_string, Type.STRING),
+    (pa.types.is_large_string, Type.STRING),
+    (pa.types.is_binary, Type.BYTES),
+    (pa.types.is_large_binary, Type.BYTES),
+)
+_LOGICAL: Final = "org.apache.kafka.connect.data."
+_EPOCH: Final = datetime.date(1970, 1, 1)
+ToConnect = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRows:
+    """Neighbouring rows that go to the same topic, as columns; None stands for a column without any value."""
+
+    topic: str
+    values: list[bytes | None]
+    keys: list[bytes | None] | None = None
+    partitions: list[int | None] | None = None
+    timestamps: list[int | None] | None = None
+    headers: list[list[tuple[str, bytes | None]] | None] | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The size of keys and values."""
+        columns = (self.values, self.keys or ())
+        return sum(len(item) for column in columns for item in column if item is not None)
+
+
+class RowConverter:
+    """Rows of a frame source to records.
+
+    Args:
+        key: for keys that are neither strings nor bytes.
+        value: the same for values.
+        topic: where rows go that name no topic.
+    """
+
+    def __init__(self, key: Converter, value: Converter, topic: str | None) -> None:
+        self._key, self._value, self._topic = key, value, topic
+
+    def convert(self, batch: pa.RecordBatch) -> Iterator[TopicRows]:
+        """The rows of a batch, in order.
+
+        Raises:
+            DataError: a row names no topic, or a converter refuses it.
+        """
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        partitions = _plain(columns, "partition")
+        timestamps = _milliseconds(columns)
+        headers = _headers(columns)
+        for topic, start, end in self._runs(columns.get("topic"), batch.num_rows):
+            yield TopicRows(
+                topic,
+                self._bytes(self._value, topic, columns["value"].slice(start, end - start)),
+                self._bytes(self._key, topic, columns["key"].slice(start, end - start)) if "key" in columns else None,
+                None if partitions is None else partitions[start:end],
+                None if timestamps is None else timestamps[start:end],
+                None if headers is None else headers[start:end],
+            )
+
+    def _runs(self, column: pa.Array | None, rows: int) -> Iterator[tuple[str, int, int]]:
+        topics = [self._topic] * rows if column is None else [name or self._topic for name in column.to_pylist()]
+        start = 0
+        while start < rows:
+            topic, end = topics[start], start + 1
+            while end < rows and topics[end] == topic:
+                end += 1
+            if topic is None:
+                raise DataError("A row names no topic: add a 'topic' column, or set 'topic' in the connector's config.")
+            yield topic, start, end
+            start = end
+
+    @staticmethod
+    def _bytes(converter: Converter, topic: str, column: pa.Array) -> list[bytes | None]:
+        if _is_text(column.type):
+            return list(column.cast(pa.binary()).to_pylist())
+        if _is_bytes(column.type):
+            return list(column.to_pylist())
+        schema, to_connect = connect_schema(column.type)
+        return [
+            converter.from_connect_data(topic, schema, None if item is None else to_connect(item))
+            for item in column.to_pylist()
+        ]
+
+
+def connect_schema(arrow: pa.DataType) -> tuple[Schema, ToConnect]:
+    """The Connect schema of an Arrow type, and what turns a value of it (as Arrow hands it to Python) into Connect
+    data.
+
+    Everything is optional, as every Spark column may be.
+
+    Raises:
+        DataError: Connect has no such type.
+    """
+    for is_type, kind in _PRIMITIVES:
+        if is_type(arrow):
+            return Schema(kind, optional=True), _same
+    if pa.types.is_decimal(arrow):
+        parameters = {"scale": str(arrow.scale)}
+        schema = Schema(Type.BYTES, True, name=_LOGICAL + "Decimal", version=1, parameters=parameters)
+        return schema, lambda item: _unscaled(item, arrow.scale)
+    if pa.types.is_date(arrow):
+        return Schema(Type.INT32, True, name=_LOGICAL + "Date", version=1), lambda item: (item - _EPOCH).days
+    if pa.types.is_timestamp(arrow):
+        return Schema(Type.INT64, True, name=_LOGICAL + "Timestamp", version=1), _epoch_ms
+    if pa.types.is_struct(arrow):
+        return _struct(arrow)
+    if pa.types.is_map(arrow):
+        keys, to_key = connect_schema(arrow.key_type)
+        items, to_item = connect_schema(arrow.item_type)
+        return Schema.map(keys, items, optional=True), lambda pairs: {
+            to_key(key): None if item is None else to_item(item) for key, item in pairs
+        }
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        elements, to_element = connect_schema(arrow.value_type)
+        return Schema.array(elements, optional=True), lambda items: [
+            None if item is None else to_element(item) for item in items
+        ]
+    raise DataError(f"Spark's type {arrow} has no equivalent in Kafka Connect; cast the column to another type.")
+
+
+def _struct(arrow: pa.DataType) -> tuple[Schema, ToConnect]:
+    members = {member.name: connect_schema(member.type) for member in arrow}
+    schema = Schema.struct({name: member for name, (member, _) in members.items()}, optional=True)
+
+    def to_struct(row: dict[str, Any]) -> Struct:
+        return Struct(schema, {name: None if row[name] is None else to(row[name]) for name, (_, to) in members.items()})
+
+    return schema, to_struct
+
+
+def map_in_arrow(frame: DataFrame, work: Callable[[Iterator[Any]], Iterator[Any]], schema: str) -> DataFrame:
+    """`DataFrame.mapInArrow` for a driver without pandas, which PySpark asks for although nothing here uses it."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql.udf import UserDefinedFunction
+    from pyspark.util import PythonEvalType
+
+    function = UserDefinedFunction(work, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    column = function(*[frame[name] for name in frame.columns])
+    return DataFrame(frame._jdf.mapInArrow(column._jc, False, None), frame.sparkSession)  # noqa: SLF001
+
+
+def _is_text(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
+
+
+def _is_bytes(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow))
+
+
+def _plain(columns: dict[str, pa.Array], name: str) -> list[Any] | None:
+    column = columns.get(name)
+    return None if column is None or column.null_count == len(column) else list(column.to_pylist())
+
+
+def _milliseconds(columns: dict[str, pa.Array]) -> list[int | None] | None:
+    column = columns.get("timestamp")
+    if column is not None and pa.types.is_timestamp(column.type):
+        columns = {"timestamp": column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())}
+    return _plain(columns, "timestamp")
+
+
+def _headers(columns: dict[str, pa.Array]) -> list[list[tuple[str, bytes | None]] | None] | None:
+    rows = _plain(columns, "headers")
+    if rows is None:
+        return None
+    return [None if row is None else [(header["key"], header["value"]) for header in row] for row in rows]
+
+
+def _same(item: Any) -> Any:
+    return item
+
+
+def _unscaled(item: decimal.Decimal, scale: int) -> bytes:
+    number = int(item.scaleb(scale, decimal.Context(prec=80)))
+    # As Java's BigInteger.toByteArray: the fewest bytes that hold the number and its sign.
+    return number.to_bytes(((number + (number < 0)).bit_length() // 8) + 1, "big", signed=True)
+
+
+def _epoch_ms(item: datetime.datetime) -> int:
+    if item.tzinfo is None:
+        item = item.replace(tzinfo=datetime.UTC)
+    return (item - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
