@@ -185,7 +185,7 @@ def _is_complete(jar_set: JarSet, folder: Path) -> bool:
     # The digests were checked before the folder got its name; sizes are nearly free and notice a disk that was full.
     try:
         return all((folder / jar.file_name).stat().st_size == jar.size for jar in jar_set.jars)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 
