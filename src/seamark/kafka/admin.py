@@ -1,0 +1,375 @@
+"""Administration of a cluster: topics, offsets, consumer groups, fencing.
+
+Calls block until the broker has answered, and repeat what passes by itself (an election, a coordinator that loads)
+until their time is over. Values in and out are Seamark's own; no type of a Kafka library leaves this module.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Final, Literal, TypeVar
+
+import confluent_kafka
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
+
+from seamark.errors import KafkaError
+from seamark.kafka.clients import librdkafka_config
+from seamark.kafka.errors import code_of, kafka_error
+from seamark.kafka.offset_delete import delete_group_offsets
+from seamark.kafka.producer import RecordProducer
+from seamark.kafka.topic_partitions import GroupDescription, GroupMember, TopicDescription, TopicPartition, TopicSpec
+
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+_REQUEST_S: Final = 30.0
+_RETRY_S: Final = 0.1
+_NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
+_NO_GROUP: Final = frozenset({"GROUP_ID_NOT_FOUND"})
+
+OffsetQuery = Literal["earliest", "latest"] | int
+"""Where in a partition: its beginning, its end, or the first record at or after a timestamp in milliseconds."""
+
+
+class Admin:
+    """One admin connection to a cluster. It may be used from several threads."""
+
+    def __init__(self, java_config: Mapping[str, str]) -> None:
+        self._java = dict(java_config)
+        config = librdkafka_config(self._java, "admin")
+        config["logger"] = _log
+        self.brokers: str = config["bootstrap.servers"]
+        try:
+            self._client = AdminClient(config)
+        except confluent_kafka.KafkaException as error:
+            raise kafka_error(error, "make an admin client", self.brokers) from error
+
+    def close(self) -> None:
+        """Let go of the broker."""
+        close = getattr(self._client, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Admin:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- topics -------------------------------------------------------------------------------------------------------
+
+    def create_topics(self, specs: Iterable[TopicSpec], *, timeout_s: float = _REQUEST_S) -> set[str]:
+        """Create those that do not exist; returns the names of the new ones. Existing topics are left as they are."""
+        created = set()
+        for spec in specs:
+            new = NewTopic(
+                spec.name,
+                num_partitions=spec.partitions,
+                replication_factor=spec.replication_factor,
+                config=dict(spec.configs),
+            )
+
+            def create(remaining_s: float, new: Any = new, name: str = spec.name) -> bool:
+                futures = self._client.create_topics([new], operation_timeout=remaining_s, request_timeout=remaining_s)
+                try:
+                    futures[name].result()
+                except confluent_kafka.KafkaException as error:
+                    if code_of(error) != "TOPIC_ALREADY_EXISTS":
+                        raise
+                    return False
+                return True
+
+            if self._repeat(f"create topic {spec.name!r}", create, timeout_s):
+                created.add(spec.name)
+        return created
+
+    def ensure_topic(self, spec: TopicSpec, *, timeout_s: float = _REQUEST_S) -> TopicDescription:
+        """Create the topic unless it exists, and wait until brokers know it.
+
+        A client that may not create topics is content with one that exists.
+        """
+        deadline = time.monotonic() + timeout_s
+        found = self.describe_topics([spec.name], timeout_s=timeout_s).get(spec.name)
+        if found is not None:
+            return found
+        try:
+            if self.create_topics([spec], timeout_s=max(1.0, deadline - time.monotonic())):
+                _log.info("Created topic %r with %s partitions", spec.name, spec.partitions)
+        except KafkaError as error:
+            if error.code not in ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"):
+                raise
+            found = self.describe_topics([spec.name]).get(spec.name)
+            if found is None:
+                raise
+            return found
+        while True:
+            found = self.describe_topics([spec.name]).get(spec.name)
+            if found is not None:
+                return found
+            if time.monotonic() > deadline:
+                raise KafkaError(
+                    f"Topic {spec.name!r} was created, but {self.brokers} does not show it after {timeout_s:g} s.",
+                    retriable=True,
+                )
+            time.sleep(_RETRY_S)
+
+    def describe_topics(self, topics: Iterable[str], *, timeout_s: float = _REQUEST_S) -> dict[str, TopicDescription]:
+        """The topics that exist, by name. Asking never creates one."""
+        names = list(dict.fromkeys(topics))
+        if not names:
+            return {}
+
+        def describe(remaining_s: float) -> dict[str, TopicDescription]:
+            collection = confluent_kafka.TopicCollection(names)
+            found = {}
+            for name, future in self._client.describe_topics(collection, request_timeout=remaining_s).items():
+                try:
+                    topic = future.result()
+                except confluent_kafka.KafkaException as error:
+                    if code_of(error) not in _NOT_THERE:
+                        raise
+                    continue
+                replicas = max((len(partition.replicas) for partition in topic.partitions), default=0)
+                found[name] = TopicDescription(name, len(topic.partitions), replicas, bool(topic.is_internal))
+            return found
+
+        return self._repeat(f"describe topics {', '.join(names)}", describe, timeout_s)
+
+    def partitions_of(self, topics: Iterable[str], *, timeout_s: float = _REQUEST_S) -> list[TopicPartition]:
+        """All partitions of those of the topics that exist, in order."""
+        found = self.describe_topics(topics, timeout_s=timeout_s)
+        return [TopicPartition(name, number) for name in sorted(found) for number in range(found[name].partitions)]
+
+    def list_topics(self, *, timeout_s: float = _REQUEST_S) -> set[str]:
+        """The names of all topics."""
+        return self._repeat(
+            "list topics", lambda remaining_s: set(self._client.list_topics(timeout=remaining_s).topics), timeout_s
+        )
+
+    def topic_configs(self, topic: str, *, timeout_s: float = _REQUEST_S) -> dict[str, str]:
+        """The topic's settings, defaults included."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+
+        def describe(remaining_s: float) -> dict[str, str]:
+            entries = self._client.describe_configs([resource], request_timeout=remaining_s)[resource].result()
+            return {name: entry.value for name, entry in entries.items() if entry.value is not None}
+
+        return self._repeat(f"read the settings of topic {topic!r}", describe, timeout_s)
+
+    def create_partitions(self, topic: str, total: int, *, timeout_s: float = _REQUEST_S) -> None:
+        """Widen a topic to `total` partitions."""
+
+        def widen(remaining_s: float) -> None:
+            futures = self._client.create_partitions([NewPartitions(topic, total)], request_timeout=remaining_s)
+            futures[topic].result()
+
+        self._repeat(f"widen topic {topic!r} to {total} partitions", widen, timeout_s)
+
+    def delete_topics(self, topics: Iterable[str], *, timeout_s: float = _REQUEST_S) -> None:
+        """Delete topics; those that do not exist are no error."""
+        names = list(dict.fromkeys(topics))
+
+        def delete(remaining_s: float) -> None:
+            for future in self._client.delete_topics(names, request_timeout=remaining_s).values():
+                try:
+                    future.result()
+                except confluent_kafka.KafkaException as error:
+                    if code_of(error) not in _NOT_THERE:
+                        raise
+
+        if names:
+            self._repeat(f"delete topics {', '.join(names)}", delete, timeout_s)
+
+    # --- offsets of partitions ----------------------------------------------------------------------------------------
+
+    def list_offsets(
+        self,
+        queries: Mapping[TopicPartition, OffsetQuery],
+        *,
+        is_committed: bool = False,
+        timeout_s: float = _REQUEST_S,
+    ) -> dict[TopicPartition, int]:
+        """Offsets of many partitions in one go.
+
+        Args:
+            queries: what to look for in each partition. For a timestamp after the last record the answer is the end.
+            is_committed: the end is the last stable offset, which open transactions hold back, as read_committed
+                readers see it.
+            timeout_s: how long to try.
+        """
+        if not queries:
+            return {}
+        found = self._list_offsets(queries, is_committed, timeout_s)
+        late: dict[TopicPartition, OffsetQuery] = {where: "latest" for where, offset in found.items() if offset < 0}
+        if late:
+            found.update(self._list_offsets(late, is_committed, timeout_s))
+        return found
+
+    def _list_offsets(
+        self, queries: Mapping[TopicPartition, OffsetQuery], is_committed: bool, timeout_s: float
+    ) -> dict[TopicPartition, int]:
+        specs = {
+            confluent_kafka.TopicPartition(where.topic, where.partition): _offset_spec(query)
+            for where, query in queries.items()
+        }
+        level = (
+            confluent_kafka.IsolationLevel.READ_COMMITTED
+            if is_committed
+            else confluent_kafka.IsolationLevel.READ_UNCOMMITTED
+        )
+        topics = ", ".join(sorted({where.topic for where in queries}))
+
+        def ask(remaining_s: float) -> dict[TopicPartition, int]:
+            futures = self._client.list_offsets(specs, isolation_level=level, request_timeout=remaining_s)
+            return {
+                TopicPartition(where.topic, where.partition): future.result().offset
+                for where, future in futures.items()
+            }
+
+        return self._repeat(f"list offsets of {topics}", ask, timeout_s)
+
+    # --- consumer groups ----------------------------------------------------------------------------------------------
+
+    def group_offsets(self, group: str, *, timeout_s: float = _REQUEST_S) -> dict[TopicPartition, int]:
+        """The group's committed offsets; empty for a group that does not exist."""
+        request = confluent_kafka.ConsumerGroupTopicPartitions(group)
+
+        def ask(remaining_s: float) -> dict[TopicPartition, int]:
+            futures = self._client.list_consumer_group_offsets([request], request_timeout=remaining_s)
+            try:
+                answer = futures[group].result()
+            except confluent_kafka.KafkaException as error:
+                if code_of(error) in _NO_GROUP:
+                    return {}
+                raise
+            offsets = {}
+            for entry in answer.topic_partitions or []:
+                if entry.error is not None:
+                    raise confluent_kafka.KafkaException(entry.error)
+                if entry.offset >= 0:
+                    offsets[TopicPartition(entry.topic, entry.partition)] = entry.offset
+            return offsets
+
+        return self._repeat(f"read the offsets of consumer group {group!r}", ask, timeout_s)
+
+    def alter_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, int], *, timeout_s: float = _REQUEST_S
+    ) -> None:
+        """Commit offsets for a group that has no members.
+
+        Raises:
+            KafkaError: with code UNKNOWN_MEMBER_ID, the group has members.
+        """
+        if not offsets:
+            return
+        entries = [
+            confluent_kafka.TopicPartition(where.topic, where.partition, offset)
+            for where, offset in sorted(offsets.items())
+        ]
+        request = confluent_kafka.ConsumerGroupTopicPartitions(group, entries)
+
+        def alter(remaining_s: float) -> None:
+            answer = self._client.alter_consumer_group_offsets([request], request_timeout=remaining_s)[group].result()
+            for entry in answer.topic_partitions or []:
+                if entry.error is not None:
+                    raise confluent_kafka.KafkaException(entry.error)
+
+        self._repeat(f"alter the offsets of consumer group {group!r}", alter, timeout_s)
+
+    def delete_group_offsets(
+        self, group: str, partitions: Iterable[TopicPartition], *, timeout_s: float = _REQUEST_S
+    ) -> None:
+        """Delete the group's committed offsets of these partitions; a group that does not exist has none.
+
+        Raises:
+            KafkaError: with code GROUP_SUBSCRIBED_TO_TOPIC or NON_EMPTY_GROUP, the group is still reading.
+        """
+        wanted = sorted(set(partitions))
+        if not wanted:
+            return
+        delete_group_offsets(self._java, group, wanted, timeout_s)
+
+    def delete_group(self, group: str, *, timeout_s: float = _REQUEST_S) -> None:
+        """Delete a group and all its offsets; one that does not exist is no error.
+
+        Raises:
+            KafkaError: with code NON_EMPTY_GROUP, the group has members.
+        """
+
+        def delete(remaining_s: float) -> None:
+            try:
+                self._client.delete_consumer_groups([group], request_timeout=remaining_s)[group].result()
+            except confluent_kafka.KafkaException as error:
+                if code_of(error) not in _NO_GROUP:
+                    raise
+
+        self._repeat(f"delete consumer group {group!r}", delete, timeout_s)
+
+    def describe_group(self, group: str, *, timeout_s: float = _REQUEST_S) -> GroupDescription:
+        """The group's state and members; a group that does not exist is DEAD and empty."""
+
+        def describe(remaining_s: float) -> GroupDescription:
+            try:
+                found = self._client.describe_consumer_groups([group], request_timeout=remaining_s)[group].result()
+            except confluent_kafka.KafkaException as error:
+                if code_of(error) in _NO_GROUP:
+                    return GroupDescription(group, "DEAD", ())
+                raise
+            return GroupDescription(group, found.state.name, tuple(_member(member) for member in found.members))
+
+        return self._repeat(f"describe consumer group {group!r}", describe, timeout_s)
+
+    # --- fencing ------------------------------------------------------------------------------------------------------
+
+    def fence_producers(self, transactional_ids: Iterable[str], *, timeout_s: float = 90.0) -> None:
+        """End every producer that holds one of the ids, and abort its open transaction."""
+        ids = list(dict.fromkeys(transactional_ids))
+        if not ids:
+            return
+        deadline = time.monotonic() + timeout_s
+
+        def fence(transactional_id: str) -> None:
+            config = {**self._java, "client.id": f"{self._java.get('client.id', 'seamark')}-fencing"}
+            with RecordProducer(config, transactional_id) as producer:
+                producer.init_transactions(max(1.0, deadline - time.monotonic()))
+
+        with ThreadPoolExecutor(max_workers=min(8, len(ids)), thread_name_prefix="fencing") as pool:
+            for future in [pool.submit(fence, transactional_id) for transactional_id in ids]:
+                future.result()
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _repeat(self, action: str, call: Callable[[float], _T], timeout_s: float) -> _T:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                return call(max(0.1, deadline - time.monotonic()))
+            except confluent_kafka.KafkaException as error:
+                ours = kafka_error(error, action, self.brokers)
+                if not ours.retriable or time.monotonic() + _RETRY_S >= deadline:
+                    raise ours from error
+            time.sleep(_RETRY_S)
+
+
+def _offset_spec(query: OffsetQuery) -> Any:
+    if query == "earliest":
+        return OffsetSpec.earliest()
+    if query == "latest":
+        return OffsetSpec.latest()
+    return OffsetSpec.for_timestamp(int(query))
+
+
+def _member(member: Any) -> GroupMember:
+    assignment = member.assignment.topic_partitions if member.assignment is not None else []
+    return GroupMember(
+        member_id=member.member_id,
+        client_id=member.client_id,
+        host=member.host,
+        group_instance_id=member.group_instance_id or None,
+        assignment=tuple(TopicPartition(part.topic, part.partition) for part in assignment),
+    )
