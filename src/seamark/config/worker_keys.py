@@ -205,11 +205,22 @@ def engine_config_def() -> ConfigDef:
         .define(
             "seamark.idle.poll.ms",
             Type.LONG,
-            500,
+            10000,
             validator=POSITIVE,
             importance=LOW,
             group=group,
-            doc="How often the worker looks whether a connector that gave its slots back has work.",
+            doc="How often a connector that gave its slots back is run again if it cannot tell whether there is work. "
+            "Connectors that can tell are looked at twice a second and run only when there is.",
+        )
+        .define(
+            "seamark.retry.timeout.ms",
+            Type.LONG,
+            60000,
+            validator=POSITIVE,
+            importance=MEDIUM,
+            group=group,
+            doc="How long tasks are run again after failures that may pass by themselves (Kafka away, an executor lost, "
+            "another driver in the way) before they are FAILED.",
         )
         .define(
             "seamark.lease.ms",

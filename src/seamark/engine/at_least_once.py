@@ -1,0 +1,152 @@
+"""At-least-once: records go out as they come, offsets follow once Kafka has acknowledged what is before them."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from seamark.connector.records import RecordBatch, RecordMetadata, SourceRecord
+from seamark.engine.acknowledgements import Submission, SubmittedRecords
+from seamark.engine.commits import Committer, CommitterParts, metadata_of, wire_offsets
+from seamark.engine.update_offsets import OffsetMap
+from seamark.errors import KafkaError, LeaseLostError
+from seamark.kafka.producer import DeliveryReport, RecordProducer
+
+log = logging.getLogger(__name__)
+
+
+class AtLeastOnceCommitter(Committer):
+    """Commits the longest acknowledged prefix of each source partition, every flush interval and at the end."""
+
+    def __init__(self, parts: CommitterParts, interval_ms: int, flush_timeout_ms: int) -> None:
+        super().__init__(parts)
+        self._interval_s, self._flush_timeout_s = interval_ms / 1000, flush_timeout_ms / 1000
+        self._submitted = SubmittedRecords()
+        self._batches: deque[Submission] = deque()  # of columns: acknowledged together, when nothing is in flight
+        self._committable: OffsetMap = {}
+        self._acknowledged: deque[tuple[SourceRecord, RecordMetadata | None]] = deque()
+        self._next_commit = time.monotonic() + self._interval_s
+        self._is_sending = False
+        self._producer: RecordProducer | None = None
+        self._is_precise = False
+
+    @property
+    def producer(self) -> RecordProducer:
+        """Made with the first records, because it depends on their kind: a report for each record costs a third of the throughput
+        and is needed only where records come one by one, each with an offset of its own."""
+        if self._producer is None:
+            self._producer = self.parts.make_producer(reports_successes=self._is_precise, on_wait=self._waiting)
+        return self._producer
+
+    def start(self) -> None:
+        if self.has_hook:
+            self._commit()
+
+    def send(self, polled: Sequence[SourceRecord] | RecordBatch) -> None:
+        self._is_sending = True
+        is_columns = isinstance(polled, RecordBatch) and self.is_column_batch(polled)
+        if self._producer is None:
+            self._is_precise = not is_columns
+        if isinstance(polled, RecordBatch) and is_columns:
+            self._batches.append(self._submitted.submit(polled.source_partition, polled.source_offset))
+            self.send_columns(polled)
+        else:
+            for record in self.as_records(polled):
+                self._send_one(record)
+        self._is_sending = False
+
+    def _send_one(self, record: SourceRecord) -> None:
+        outgoing = self.parts.pipeline.convert(record)
+        self.parts.topics.ensure(outgoing.topic)
+        producer = self.producer
+        submission = self._submitted.submit(record.source_partition, record.source_offset)
+        if not self._is_precise:
+            self._batches.append(submission)
+        producer.send(
+            outgoing.topic,
+            outgoing.value,
+            outgoing.key,
+            outgoing.partition,
+            outgoing.timestamp,
+            outgoing.headers,
+            functools.partial(self._delivered, record, submission) if self._is_precise else None,
+        )
+        self.parts.progress.records += 1
+        self.parts.progress.bytes += len(outgoing.value or b"") + len(outgoing.key or b"")
+
+    def _waiting(self) -> None:
+        """The producer's queue is full because Kafka takes its time; offsets of what it did take still move on."""
+        self.parts.lease.check()
+        self._commit_if_due()
+
+    def _delivered(self, record: SourceRecord, submission: Submission, report: DeliveryReport) -> None:
+        if report.error is None:
+            submission.acknowledge()
+            if self._wants_records:
+                self._acknowledged.append((record, metadata_of(report)))
+
+    def after_poll(self, had_records: bool) -> None:
+        if self._producer is not None:
+            self._producer.poll()
+            self._producer.check()
+        self._acknowledge_batches()
+        while self._acknowledged:
+            self.tell_task_of(*self._acknowledged.popleft())
+        self._commit_if_due()
+
+    def finish(self) -> None:
+        self._flush()
+        self._next_commit = float("inf")  # the commit below is the last one
+        self.after_poll(False)
+        self._commit()
+
+    def give_up(self, own_code_failed: bool) -> None:
+        if not own_code_failed:
+            return
+        # As Java does: what was acknowledged before the task's own code failed need not be repeated.
+        self._flush()
+        self._acknowledge_batches()
+        self._commit(with_hook=False)
+
+    def _flush(self) -> None:
+        if self._producer is not None:
+            self._producer.flush(self._flush_timeout_s)
+
+    def _acknowledge_batches(self) -> None:
+        if self._batches and self.producer.in_flight == 0:
+            for submission in self._batches:
+                submission.acknowledge()
+            self._batches.clear()
+
+    def _commit_if_due(self) -> None:
+        if time.monotonic() >= self._next_commit:
+            if self._batches and not self._is_sending:
+                self._flush()
+                self._acknowledge_batches()
+            # KIP-910: not while records of the last batch are still unsent; the commit goes ahead without the hook.
+            self._commit(with_hook=not self._is_sending)
+
+    def _commit(self, with_hook: bool = True) -> None:
+        started = time.monotonic()
+        self._next_commit = started + self._interval_s
+        self._committable.update(self._submitted.take_committable())
+        offsets = self.hook(self._committable) if with_hook else dict(self._committable)
+        if offsets:
+            self.parts.lease.check()
+            try:
+                self.parts.lease.call("commit", {"offsets": wire_offsets(offsets), "store": "all"})
+            except LeaseLostError:
+                raise
+            except KafkaError as error:
+                log.warning(
+                    "[%s] Offsets could not be committed and will be with the next flush: %s",
+                    self.parts.connector,
+                    error,
+                )
+                return
+            self._committable.clear()
+            self.committed(offsets, started)
+        self.tell_task()

@@ -1,0 +1,220 @@
+"""The direct stage, worker's side: one Spark job per epoch, one Spark partition per Connect task.
+
+`DirectStage.run` opens an epoch with a lease per task, starts the Spark job and watches it. What the tasks do is in `direct_task`; what
+they may ask of the worker while they hold a lease is in the two `EpochServices` here.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import threading
+import time
+import traceback
+import uuid
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from seamark.config.worker import WorkerConfig
+from seamark.engine.direct_task import run_partition
+from seamark.engine.lease_client import LeaseTicket
+from seamark.engine.leases import Epoch, EpochServices, Lease, LeaseState
+from seamark.engine.plugins import Plugins
+from seamark.engine.session import cancel_jobs, run_job
+from seamark.engine.stage import Ending, Stage, StageEnvironment, StageOutcome, TaskProgress
+from seamark.engine.task_spec import TaskSpec
+
+log = logging.getLogger(__name__)
+
+WATCH_S = 0.25
+
+
+class DirectStage(Stage):
+    """What source and sink stages have in common."""
+
+    kind = ""
+
+    def __init__(self, environment: StageEnvironment) -> None:
+        super().__init__(environment)
+        self._worker: WorkerConfig = environment.worker.for_connector(environment.config)
+        self._epoch: Epoch | None = None
+        self._stop_requested = threading.Event()
+        self._failed: dict[int, str] = {}
+        self._last: dict[int, TaskProgress] = {}
+        self._task_class = Plugins.reference(environment.connector.task_class)
+
+    # what the kinds differ in
+
+    @abstractmethod
+    def plan(self) -> dict[int, dict[str, Any]]:
+        """Which tasks run in the next epoch, each with the fields of `TaskSpec` that are its own."""
+
+    @abstractmethod
+    def services(self) -> EpochServices:
+        """What tasks may ask of the worker."""
+
+    @property
+    def idle_ms(self) -> int | None:
+        """After how much idle time an epoch ends, if it may."""
+        release = self._worker.idle_release
+        if release == "never" or (release == "auto" and not self.can_tell_work()):
+            return None
+        return self._worker.idle_ms
+
+    def can_tell_work(self) -> bool:
+        """Whether `has_work` gives an answer for this connector."""
+        return self.has_work() is not None
+
+    def is_outdated(self) -> bool:
+        """Whether what there is to read has changed since `plan`."""
+        return False
+
+    # the run
+
+    def run(self) -> StageOutcome:
+        if self._stop_requested.is_set():
+            self._stop_requested.clear()
+            return StageOutcome(Ending.STOPPED)
+        if len(self._failed) >= len(self.environment.task_configs) > 0:
+            return StageOutcome(Ending.FAILED, dict(self._failed))
+        planned = {task: fields for task, fields in self.plan().items() if task not in self._failed}
+        if not planned:
+            return StageOutcome(Ending.IDLE)
+        epoch = self._open(planned)
+        try:
+            error = self._run_job(epoch, [self._spec(epoch, task, fields).to_json() for task, fields in planned.items()])
+        finally:
+            self.environment.leases.close(epoch)
+            self._epoch = None
+        return self._outcome(epoch, error)
+
+    def request_stop(self) -> None:
+        self._stop_requested.set()
+        epoch = self._epoch
+        if epoch is not None:
+            epoch.stop(Ending.STOPPED)
+
+    def progress(self) -> list[TaskProgress]:
+        epoch = self._epoch
+        for lease in epoch.leases if epoch is not None else ():
+            self._last[lease.task] = lease.progress
+        tasks = []
+        for task in range(len(self.environment.task_configs)):
+            progress = self._last.get(task) or TaskProgress(task, state="running")
+            if task in self._failed:
+                progress.state, progress.error = "failed", self._failed[task]
+            tasks.append(progress)
+        return tasks
+
+    def _open(self, planned: Mapping[int, Any]) -> Epoch:
+        epoch_id = uuid.uuid4().hex
+        epoch = Epoch(
+            id=epoch_id,
+            connector=self.environment.name,
+            services=self.services(),
+            leases=[Lease(f"{epoch_id}-{task}", task, self._carried(task)) for task in planned],
+            opened_at=time.monotonic(),
+            epoch_ms=self._worker.epoch_ms,
+            lease_ms=self._worker.lease_ms,
+            idle_ms=self.idle_ms,
+        )
+        self.environment.leases.open(epoch)
+        self._epoch = epoch
+        if self._stop_requested.is_set():
+            epoch.stop(Ending.STOPPED)
+        return epoch
+
+    def _carried(self, task: int) -> TaskProgress:
+        last = self._last.get(task)
+        return TaskProgress(task, positions=last.positions if last is not None else [])
+
+    def _spec(self, epoch: Epoch, task: int, fields: Mapping[str, Any]) -> TaskSpec:
+        environment = self.environment
+        ticket = LeaseTicket(
+            url=environment.leases.url,
+            id=f"{epoch.id}-{task}",
+            key=base64.b64encode(environment.leases.key).decode(),
+            lease_ms=self._worker.lease_ms,
+            interval_ms=self._worker.lease_interval_ms,
+        )
+        return TaskSpec(
+            kind=self.kind,
+            connector=environment.name,
+            task=task,
+            task_class=self._task_class,
+            plugin_path=self._worker.plugin_path,
+            lease=ticket,
+            worker=environment.worker.raw,
+            config=dict(environment.config),
+            task_config=dict(environment.task_configs[task]),
+            **fields,
+        )
+
+    def _run_job(self, epoch: Epoch, specs: list[str]) -> str | None:
+        """Run the Spark job and watch its leases; returns the trace if the job itself failed."""
+        spark, name = self.environment.spark, self.environment.name
+        failure: list[str] = []
+
+        def work() -> None:
+            context = spark.sparkContext
+            context.parallelize(specs, len(specs)).mapPartitionsWithIndex(run_partition).collect()
+
+        def job() -> None:
+            try:
+                run_job(spark, name, epoch.id, work, description=f"{name}: epoch of {len(specs)} tasks")
+            except Exception:
+                failure.append(traceback.format_exc())
+
+        thread = threading.Thread(target=job, name=f"epoch-{name}", daemon=True)
+        thread.start()
+        self._watch(epoch, thread)
+        return failure[0] if failure else None
+
+    def _watch(self, epoch: Epoch, job: threading.Thread) -> None:
+        grace_s = self._worker.task_shutdown_graceful_timeout_ms / 1000
+        cancel_at: float | None = None
+        while job.is_alive():
+            job.join(WATCH_S)
+            now = time.monotonic()
+            self.environment.leases.table.expire(epoch, now)
+            self._take_results(epoch)
+            lost = any(lease.state is LeaseState.LOST for lease in epoch.leases)
+            if epoch.stop_reason is None and self.is_outdated():
+                epoch.stop(Ending.WORKED)
+            waiting_only = epoch.stop_reason is not None and not epoch.held
+            if cancel_at is None and (epoch.stop_reason is not None or lost):
+                # A task that neither ends nor answers is given the time to notice by itself before Spark ends it.
+                cancel_at = now + (0.0 if waiting_only and not lost else grace_s)
+            if cancel_at is not None and now >= cancel_at and job.is_alive():
+                cancel_jobs(self.environment.spark, epoch.id)
+                cancel_at = now + grace_s
+
+    def _take_results(self, epoch: Epoch) -> None:
+        for lease in epoch.leases:
+            self._last[lease.task] = lease.progress
+            if lease.result == "failed" and not lease.retriable and lease.task not in self._failed:
+                self._failed[lease.task] = lease.error or "The task failed without saying why."
+                self.on_change()
+            elif lease.result in ("failed", "fenced") and lease.retriable:
+                # It has to start again, and a Spark job cannot be joined: all tasks of the connector do.
+                epoch.stop(Ending.WORKED)
+
+    def _outcome(self, epoch: Epoch, error: str | None) -> StageOutcome:
+        self._take_results(epoch)
+        if self._stop_requested.is_set():
+            self._stop_requested.clear()
+            return StageOutcome(Ending.STOPPED, dict(self._failed))
+        retriable = {
+            lease.task: lease.error or lease.result
+            for lease in epoch.leases
+            if lease.retriable and lease.result in ("failed", "fenced")
+        }
+        if retriable:
+            return StageOutcome(Ending.FAILED, retriable, retriable=True)
+        if error is not None:
+            return StageOutcome(Ending.FAILED, {lease.task: error for lease in epoch.leases}, retriable=True)
+        if len(self._failed) >= len(self.environment.task_configs):
+            return StageOutcome(Ending.FAILED, dict(self._failed))
+        ended = epoch.stop_reason or Ending.WORKED
+        return StageOutcome(ended, dict(self._failed))

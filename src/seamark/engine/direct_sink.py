@@ -1,0 +1,125 @@
+"""Direct stage of sink connectors: the worker assigns partitions to tasks and commits for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seamark.config.connector import sink_topics, sink_topics_regex
+from seamark.connector.sink import TopicPartition
+from seamark.engine.direct import DirectStage
+from seamark.engine.leases import EpochServices
+from seamark.engine.stage import Ending, StageEnvironment, StageOutcome
+from seamark.errors import ConfigError
+from seamark.kafka.admin import Admin
+from seamark.kafka.clients import effective_client_config
+from seamark.storage.sink_offsets import SinkOffsets
+
+METADATA_S = 10.0  # how often the worker looks for new topics and partitions
+
+
+def subscribed_topics(config: Mapping[str, str], admin: Admin) -> list[str]:
+    """The topics that the connector's `topics` or `topics.regex` names, whether they exist or not."""
+    pattern = sink_topics_regex(config)
+    if pattern is None:
+        return sorted(set(sink_topics(config)))
+    return sorted(topic for topic in admin.list_topics() if pattern.fullmatch(topic))
+
+
+def spread(partitions: Sequence[TopicPartition], tasks: int) -> dict[int, list[TopicPartition]]:
+    """Partitions dealt out evenly over tasks; tasks without any are left out."""
+    shares: dict[int, list[TopicPartition]] = {}
+    for index, partition in enumerate(sorted(partitions)):
+        shares.setdefault(index % tasks, []).append(partition)
+    return shares
+
+
+class SinkServices:
+    """Commits consumer-group offsets on behalf of tasks that hold a lease."""
+
+    def __init__(self, offsets: SinkOffsets) -> None:
+        self._offsets = offsets
+
+    def read_offsets(self) -> dict[str, Any]:
+        raise TypeError("a sink task has no source offsets")
+
+    def write_offsets(self, task: int, body: Mapping[str, Any]) -> None:
+        raise TypeError("a sink task has no source offsets")
+
+    def commit_sink(self, task: int, body: Mapping[str, Any]) -> None:
+        self._offsets.commit({TopicPartition(topic, partition): offset for topic, partition, offset in body["offsets"]})
+
+
+class DirectSinkStage(DirectStage):
+    """Runs `SinkTask` objects."""
+
+    kind = "sink"
+
+    def __init__(self, environment: StageEnvironment) -> None:
+        super().__init__(environment)
+        worker, config, name = environment.worker.raw, environment.config, environment.name
+        self._consumer_config = effective_client_config("consumer", worker, config, connector_name=name, task=None)
+        self._admin = Admin(effective_client_config("admin", worker, config, connector_name=name, task=None))
+        self._offsets = SinkOffsets(self._admin, self._consumer_config["group.id"])
+        self._planned: dict[TopicPartition, int] = {}
+        self._looked_at = 0.0
+
+    def plan(self) -> dict[int, dict[str, Any]]:
+        partitions = self._partitions()
+        self._looked_at = time.monotonic()
+        committed = self._offsets.read()
+        start = {partition: committed[partition] for partition in partitions if partition in committed}
+        start |= self._reset([partition for partition in partitions if partition not in committed])
+        self._planned = start
+        return {
+            task: {"assignment": tuple((p.topic, p.partition, start[p]) for p in share)}
+            for task, share in spread(partitions, len(self.environment.task_configs)).items()
+        }
+
+    def services(self) -> EpochServices:
+        return SinkServices(self._offsets)
+
+    def run(self) -> StageOutcome:
+        outcome = super().run()
+        if outcome.ending is Ending.IDLE:
+            # Where a partition never had a record nothing was committed; its planned start is still where it goes on.
+            self._planned |= self._offsets.read(list(self._planned)) if self._planned else {}
+        return outcome
+
+    def has_work(self) -> bool | None:
+        if self.is_outdated():
+            return True
+        ends = self._admin.list_offsets(list(self._planned), "latest") if self._planned else {}
+        return any(ends.get(partition, 0) > position for partition, position in self._planned.items())
+
+    def can_tell_work(self) -> bool:
+        return True
+
+    def watch_positions(self) -> Mapping[TopicPartition, int] | None:
+        return None if self.is_outdated() else self._planned
+
+    def is_outdated(self) -> bool:
+        if time.monotonic() - self._looked_at < METADATA_S:
+            return False
+        self._looked_at = time.monotonic()
+        return set(self._partitions()) != set(self._planned)
+
+    def close(self) -> None:
+        self._admin.close()
+
+    def _partitions(self) -> list[TopicPartition]:
+        return self._admin.partitions_of(subscribed_topics(self.environment.config, self._admin))
+
+    def _reset(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        if not partitions:
+            return {}
+        policy = self._consumer_config.get("auto.offset.reset", "earliest").lower()
+        if policy not in ("earliest", "latest"):
+            raise ConfigError(
+                f"Consumer group {self._offsets.group} has no committed offset for {', '.join(map(str, partitions))} and "
+                f"consumer.override.auto.offset.reset is {policy!r}. Commit offsets for it, or use earliest or latest.",
+                key="consumer.override.auto.offset.reset",
+                value=policy,
+            )
+        return dict(self._admin.list_offsets(partitions, policy))

@@ -1,0 +1,86 @@
+"""Direct stage of source connectors."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from seamark.connector.offsets import Offsets, SourcePartition
+from seamark.connector.source import SourceConnector
+from seamark.engine.direct import DirectStage
+from seamark.engine.leases import EpochServices
+from seamark.engine.stage import Ending, StageOutcome
+from seamark.storage.offsets import OffsetStore
+
+
+class SourceServices:
+    """Reads and writes source offsets on behalf of tasks that hold a lease."""
+
+    def __init__(self, connector: str, store: OffsetStore, timeout_s: float) -> None:
+        self._connector, self._store, self._timeout_s = connector, store, timeout_s
+        # Two tasks of a connector may share a source partition: their commits must not cross.
+        self._lock = threading.Lock()
+
+    def read_offsets(self) -> dict[str, Any]:
+        offsets = self._store.read(self._connector)
+        raw_keys = self._store.raw_keys(self._connector)
+        return {
+            "offsets": [{"partition": dict(p), "offset": o} for p, o in offsets.items()],
+            "raw_keys": [{"partition": dict(p), "key": base64.b64encode(k).decode()} for p, k in raw_keys.items()],
+        }
+
+    def write_offsets(self, task: int, body: Mapping[str, Any]) -> None:
+        offsets = {SourcePartition(entry["partition"]): entry["offset"] for entry in body["offsets"]}
+        with self._lock:
+            if body["store"] == "secondary":
+                self._store.write_secondary(self._connector, offsets, self._timeout_s)
+            else:
+                self._store.write(self._connector, offsets, self._timeout_s)
+
+    def commit_sink(self, task: int, body: Mapping[str, Any]) -> None:
+        raise TypeError("a source task has no consumer-group offsets")
+
+
+class DirectSourceStage(DirectStage):
+    """Runs `SourceTask` objects."""
+
+    kind = "source"
+    _idle_offsets: Offsets | None = None
+
+    def plan(self) -> dict[int, dict[str, Any]]:
+        environment = self.environment
+        fields: dict[str, Any] = {"exactly_once": environment.exactly_once}
+        if environment.exactly_once:
+            fields["offsets_topic"] = environment.offsets.primary_topic
+            fields["has_secondary"] = environment.offsets.has_secondary
+        group = environment.worker.group_id
+        return {
+            task: {
+                **fields,
+                "transactional_id": f"{group}-{environment.name}-{task}" if environment.exactly_once else None,
+            }
+            for task in range(len(environment.task_configs))
+        }
+
+    def services(self) -> EpochServices:
+        timeout_s = self._worker.offset_flush_timeout_ms / 1000
+        return SourceServices(self.environment.name, self.environment.offsets, timeout_s)
+
+    def run(self) -> StageOutcome:
+        self._idle_offsets = None
+        outcome = super().run()
+        if outcome.ending is Ending.IDLE:
+            # Nobody else moves them while the connector is idle, so one look serves the whole time.
+            self._idle_offsets = self.environment.offsets.read(self.environment.name)
+        return outcome
+
+    def has_work(self) -> bool | None:
+        connector = self.environment.connector
+        if not isinstance(connector, SourceConnector):
+            return None
+        offsets = self._idle_offsets
+        if offsets is None:
+            offsets = self._idle_offsets = self.environment.offsets.read(self.environment.name)
+        return connector.has_work(self.environment.config, offsets)

@@ -1,0 +1,195 @@
+"""What runs inside a Spark task of a direct stage: set up a source or sink task, run its loop, report how it ended.
+
+A failure of the connector's code is not a failure of the Spark task: retrying it would repeat it. It is reported through the lease, and
+the Spark task ends cleanly. Spark's own retries are for lost processes and machines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import logging
+import time
+import traceback
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from seamark.config.connector import transaction_boundary, transaction_boundary_interval_ms
+from seamark.config.connector_keys import TransactionBoundary
+from seamark.config.worker import WorkerConfig
+from seamark.connector.offsets import Offsets, SourcePartition
+from seamark.connector.sink import SinkTask, SinkTaskContext, TopicPartition
+from seamark.connector.source import SourceTask, SourceTaskContext
+from seamark.connector.transactions import TransactionContext
+from seamark.engine.at_least_once import AtLeastOnceCommitter
+from seamark.engine.commits import Committer, CommitterParts, wants_commit_record
+from seamark.engine.exactly_once import ExactlyOnceCommitter
+from seamark.engine.lease_client import LeaseClient
+from seamark.engine.pipeline import Converters, SinkPipeline, SourcePipeline
+from seamark.engine.plugins import Plugins
+from seamark.engine.sink_task import SinkLimits, SinkLoop
+from seamark.engine.source_task import SourceLoop
+from seamark.engine.stage import TaskProgress
+from seamark.engine.task_spec import TaskSpec
+from seamark.engine.topic_creator import TopicCreator
+from seamark.errors import FencedError, KafkaError, LeaseLostError, connector_code
+from seamark.kafka.admin import Admin
+from seamark.kafka.clients import effective_client_config
+from seamark.kafka.consumer import RecordConsumer
+from seamark.kafka.producer import RecordProducer
+from seamark.kafka.topics import TopicCreation
+
+log = logging.getLogger(__name__)
+
+
+def run_partition(index: int, specs: Iterator[str]) -> Iterator[str]:
+    """Entry point of a Spark partition; yields how each of its tasks ended."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    # A retry of the whole stage must count as later than any attempt of the former one.
+    attempt = 0 if context is None else context.attemptNumber() + 1000 * context.stageAttemptNumber()
+    for spec in specs:
+        yield DirectTask(TaskSpec.from_json(spec), attempt).run()
+
+
+class DirectTask:
+    """One attempt at one task of one epoch."""
+
+    def __init__(self, spec: TaskSpec, attempt: int) -> None:
+        self._spec, self._attempt = spec, attempt
+        self._worker = WorkerConfig(spec.worker).for_connector(spec.config)
+        self._plugins = Plugins(spec.plugin_path)
+        self._progress = TaskProgress(spec.task)
+        self._source: SourceLoop | None = None
+        self._sink: SinkLoop | None = None
+
+    def run(self) -> str:
+        """Run to the end; returns it as JSON."""
+        lease = LeaseClient(self._spec.lease, self._attempt, self._report)
+        try:
+            lease.acquire()
+        except LeaseLostError as error:
+            log.warning("[%s|task-%d] not started: %s", self._spec.connector, self._spec.task, error)
+            return json.dumps({"task": self._spec.task, "result": "lost"})
+        try:
+            with contextlib.ExitStack() as stack:
+                (self._run_source if self._spec.kind == "source" else self._run_sink)(lease, stack)
+            return self._end(lease, "stopped")
+        except LeaseLostError as error:
+            log.warning("[%s|task-%d] ended: %s", self._spec.connector, self._spec.task, error)
+            lease.abandon()
+            return json.dumps({"task": self._spec.task, "result": "lost"})
+        except FencedError as error:
+            return self._end(lease, "fenced", str(error), retriable=True)
+        except KafkaError as error:
+            return self._end(lease, "failed", traceback.format_exc(), retriable=error.retriable)
+        except Exception:
+            return self._end(lease, "failed", traceback.format_exc())
+
+    def _end(self, lease: LeaseClient, result: str, error: str | None = None, retriable: bool = False) -> str:
+        self._progress.state, self._progress.error = result, error
+        lease.release(result, error, retriable)
+        return json.dumps({"task": self._spec.task, "result": result})
+
+    def _report(self) -> tuple[TaskProgress, int]:
+        self._progress.updated_ms = int(time.time() * 1000)
+        if self._source is not None:
+            return self._progress, self._source.idle_ms
+        if self._sink is not None:
+            return self._progress, int((time.monotonic() - self._sink.last_record_at) * 1000)
+        return self._progress, 0
+
+    def _client(self, role: Any) -> dict[str, str]:
+        spec = self._spec
+        return effective_client_config(role, spec.worker, spec.config, connector_name=spec.connector, task=spec.task)
+
+    def _run_source(self, lease: LeaseClient, stack: contextlib.ExitStack) -> None:
+        spec = self._spec
+        pipeline = SourcePipeline(Converters.of(self._plugins, spec.config, self._worker))
+        task_class: type[SourceTask] = self._plugins.load(spec.task_class, spec.plugin_path)
+        producer: RecordProducer | None = None
+        if spec.exactly_once:
+            producer = self._make_producer(stack, reports_successes=wants_commit_record(task_class), on_wait=lease.check)
+            # From here on no older task of this id can commit; only then is it safe to ask where to start.
+            producer.init_transactions()
+        answer = lease.call("offsets")
+        offsets = Offsets((entry["partition"], entry["offset"]) for entry in answer["offsets"])
+        raw_keys = {SourcePartition(entry["partition"]): b64decode(entry["key"]) for entry in answer["raw_keys"]}
+
+        boundary = transaction_boundary(spec.config)
+        transaction = TransactionContext() if producer is not None and boundary is TransactionBoundary.CONNECTOR else None
+        task = task_class()
+        task.context = SourceTaskContext(spec.connector, spec.task, transaction)
+        stack.callback(self._stop_task, task)
+        with connector_code(spec.connector, "start"):
+            task.start(spec.task_config, offsets)
+        self._progress.state = "running"
+        topics = TopicCreator(self._topic_creation(), lambda: Admin(self._client("admin")))
+        make_producer = functools.partial(self._make_producer, stack)
+        parts = CommitterParts(spec.connector, task, make_producer, pipeline, topics, lease, self._progress, raw_keys)
+        committer = self._at_least_once(parts) if producer is None else self._exactly_once(parts, producer, boundary)
+        self._source = SourceLoop(spec.connector, task, committer, lease)
+        self._source.run()
+
+    def _make_producer(
+        self, stack: contextlib.ExitStack, *, reports_successes: bool, on_wait: Callable[[], None]
+    ) -> RecordProducer:
+        producer = RecordProducer(
+            self._client("producer"),
+            self._spec.transactional_id,
+            reports_successes=reports_successes,
+            on_wait=on_wait,
+        )
+        stack.callback(producer.close)
+        return producer
+
+    def _topic_creation(self) -> TopicCreation:
+        return TopicCreation.from_config(self._spec.config, self._spec.worker)
+
+    def _at_least_once(self, parts: CommitterParts) -> Committer:
+        return AtLeastOnceCommitter(
+            parts, self._worker.offset_flush_interval_ms, self._worker.offset_flush_timeout_ms
+        )
+
+    def _exactly_once(self, parts: CommitterParts, producer: RecordProducer, boundary: TransactionBoundary) -> Committer:
+        return ExactlyOnceCommitter(
+            parts,
+            producer,
+            offsets_topic=self._spec.offsets_topic or self._worker.offset_storage_topic,
+            has_secondary=self._spec.has_secondary,
+            boundary=boundary,
+            interval_ms=transaction_boundary_interval_ms(self._spec.config, self._worker),
+            transaction=parts.task.context.transaction,
+        )
+
+    def _run_sink(self, lease: LeaseClient, stack: contextlib.ExitStack) -> None:
+        spec = self._spec
+        pipeline = SinkPipeline(Converters.of(self._plugins, spec.config, self._worker))
+        start = {TopicPartition(topic, partition): offset for topic, partition, offset in spec.assignment}
+        task: SinkTask = self._plugins.load(spec.task_class, spec.plugin_path)()
+        task.context = SinkTaskContext(spec.connector, spec.task)
+        task.context.assignment = frozenset(start)
+        stack.callback(self._stop_task, task)
+        with connector_code(spec.connector, "start"):
+            task.start(spec.task_config)
+        consumer = RecordConsumer(self._client("consumer"))
+        stack.callback(consumer.close)
+        with connector_code(spec.connector, "open"):
+            task.open(sorted(start))
+        consumer.assign(start)
+        self._progress.state = "running"
+        limits = SinkLimits(self._worker.batch_max_records, self._worker.offset_flush_interval_ms / 1000)
+        self._sink = SinkLoop(spec.connector, task, consumer, pipeline, lease, self._progress, limits, start)
+        self._sink.run()
+        with connector_code(spec.connector, "close"):
+            task.close(sorted(start))
+
+    def _stop_task(self, task: SourceTask | SinkTask) -> None:
+        try:
+            task.stop()
+        except Exception:
+            # The task's work is done and decided; a failing clean-up must not undo it.
+            log.exception("[%s|task-%d] stop failed", self._spec.connector, self._spec.task)

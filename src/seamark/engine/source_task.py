@@ -1,0 +1,75 @@
+"""The loop of a source task inside a Spark task: poll, hand to the committer, until the lease says stop."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+from seamark.connector.records import RecordBatch, SourceRecord
+from seamark.connector.source import SourceTask
+from seamark.engine.commits import Committer
+from seamark.engine.lease_client import LeaseClient
+from seamark.errors import RetriableError, connector_code
+
+log = logging.getLogger(__name__)
+
+# A task whose poll returns nothing at once would otherwise spin; Kafka Connect leaves that to authors.
+FIRST_REST_S, LONGEST_REST_S = 0.002, 0.05
+
+
+class SourceLoop:
+    """Runs one source task until its lease says stop."""
+
+    def __init__(self, connector: str, task: SourceTask, committer: Committer, lease: LeaseClient) -> None:
+        self._connector, self._task, self._committer, self._lease = connector, task, committer, lease
+        self._rest_s = FIRST_REST_S
+        self._last_record_at = time.monotonic()
+
+    @property
+    def idle_ms(self) -> int:
+        """For how long nothing was polled; 0 for a task whose hook may have offsets to move even then (KIP-910)."""
+        return 0 if self._committer.has_hook else int((time.monotonic() - self._last_record_at) * 1000)
+
+    def run(self) -> None:
+        """Work; returns when told to stop, everything complete committed."""
+        try:
+            self._committer.start()
+            while not self._lease.should_end:
+                began = time.monotonic()
+                polled = self._poll()
+                if polled is not None and len(polled):
+                    self._last_record_at, self._rest_s = time.monotonic(), FIRST_REST_S
+                    self._committer.send(polled)
+                    self._committer.after_poll(True)
+                else:
+                    self._committer.after_poll(False)
+                    self._rest(began)
+        except _PollFailed as failed:
+            self._committer.give_up(own_code_failed=True)
+            assert failed.__cause__ is not None  # noqa: S101 - always raised from one
+            raise failed.__cause__ from None
+        except BaseException:
+            self._committer.give_up(own_code_failed=False)
+            raise
+        self._lease.check()
+        self._committer.finish()
+
+    def _poll(self) -> Sequence[SourceRecord] | RecordBatch | None:
+        try:
+            with connector_code(self._connector, "poll"):
+                return self._task.poll()
+        except RetriableError as error:
+            log.warning("[%s] poll failed and is tried again: %s", self._connector, error)
+            return None
+        except Exception as error:
+            raise _PollFailed from error
+
+    def _rest(self, began: float) -> None:
+        if time.monotonic() - began < FIRST_REST_S:
+            time.sleep(self._rest_s)
+            self._rest_s = min(self._rest_s * 2, LONGEST_REST_S)
+
+
+class _PollFailed(Exception):  # noqa: N818 - carries its cause out of the loop
+    """The task's own code failed."""

@@ -1,0 +1,109 @@
+"""What a running connector is to the runtime: a stage that is run again and again, an epoch or a batch at a time.
+
+`DirectSourceStage`, `DirectSinkStage`, `FrameSourceStage` and `FrameSinkStage` are the four kinds. A stage holds no truth of its own:
+it can be thrown away between two runs, because positions are in the offset store and nowhere else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from seamark.config.worker import WorkerConfig
+from seamark.connector.connector import Connector
+from seamark.connector.sink import TopicPartition
+from seamark.engine.plugins import Plugins
+from seamark.storage.offsets import OffsetStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from seamark.engine.lease_server import LeaseServer
+
+
+@dataclass(frozen=True)
+class StageEnvironment:
+    """Everything a stage needs of its worker."""
+
+    name: str
+    config: Mapping[str, str]
+    task_configs: Sequence[Mapping[str, str]]
+    connector: Connector
+    worker: WorkerConfig
+    spark: SparkSession
+    offsets: OffsetStore
+    plugins: Plugins
+    leases: LeaseServer
+    exactly_once: bool = False
+
+
+class Ending(Enum):
+    """Why a run of a stage ended."""
+
+    WORKED = "worked"  # an epoch's time is over, or a batch was committed: run again at once
+    IDLE = "idle"  # nothing to do: wait until `Stage.has_work`
+    STOPPED = "stopped"  # `Stage.request_stop` was called
+    FAILED = "failed"  # at least one task failed; `StageOutcome.failures` says which and why
+    RECONFIGURE = "reconfigure"  # what there is to read has changed: plan the tasks again
+
+
+@dataclass(frozen=True, slots=True)
+class StageOutcome:
+    """How a run of a stage ended."""
+
+    ending: Ending
+    failures: Mapping[int, str] = field(default_factory=dict)
+    """Task -> trace. Tasks that are not named ended cleanly."""
+    retriable: bool = False
+    """True if the cause lies outside (a lost executor, a fenced producer): the runner may simply run again."""
+
+
+@dataclass(slots=True)
+class TaskProgress:
+    """What a task has done so far, as last reported. JSON-shaped, since it travels over HTTP."""
+
+    task: int
+    state: str = "starting"
+    records: int = 0
+    bytes: int = 0
+    commits: int = 0
+    commit_ms: float = 0.0
+    positions: list[dict[str, Any]] = field(default_factory=list)
+    """``{"partition": {...}, "offset": {...}}`` for sources, ``{"topic", "partition", "offset"}`` for sinks: the last committed."""
+    error: str | None = None
+    updated_ms: int = 0
+
+
+class Stage(ABC):
+    """One connector's work on Spark."""
+
+    def __init__(self, environment: StageEnvironment) -> None:
+        self.environment = environment
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when a task has failed while others go on; set by the runner."""
+
+    @abstractmethod
+    def run(self) -> StageOutcome:
+        """Run one epoch or one batch; blocks until it ends. Never raises for a failed task: the outcome says it."""
+
+    @abstractmethod
+    def request_stop(self) -> None:
+        """Make a current `run` commit what is complete and end, within about a second. Any thread; a later `run` works again."""
+
+    @abstractmethod
+    def has_work(self) -> bool | None:
+        """A cheap look whether another run would find something; None if that cannot be told."""
+
+    def watch_positions(self) -> Mapping[TopicPartition, int] | None:
+        """For an idle sink: the next offsets it would read. Many sinks are watched with one look at the ends of the logs."""
+        return None
+
+    @abstractmethod
+    def progress(self) -> list[TaskProgress]:
+        """Live progress per task."""
+
+    def close(self) -> None:  # noqa: B027 - optional
+        """Release what the stage holds; it is not run again."""

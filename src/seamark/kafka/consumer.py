@@ -1,0 +1,160 @@
+"""A consumer for sink tasks: assigned partitions, no group membership, positions kept by whoever owns the task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import confluent_kafka
+
+from seamark.errors import KafkaError
+from seamark.kafka.clients import librdkafka_config
+from seamark.kafka.errors import code_of, kafka_error
+from seamark.kafka.topic_partitions import TopicPartition
+
+_TIMESTAMP_TYPES = {
+    confluent_kafka.TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
+    confluent_kafka.TIMESTAMP_CREATE_TIME: "CreateTime",
+    confluent_kafka.TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumedRecord:
+    """A record as it was read from a topic."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: int | None
+    timestamp_type: str
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+class RecordConsumer:
+    """Reads assigned partitions. Not thread-safe."""
+
+    def __init__(self, java_config: Mapping[str, str]) -> None:
+        config = librdkafka_config(java_config, "consumer")
+        # Membership would cost a rebalance at each start, and its group would refuse the worker's commits.
+        config.update({"enable.auto.commit": False, "enable.auto.offset.store": False})
+        # Offsets out of range (the log was truncated) are ours to report, unless the user asked for a reset.
+        config.setdefault("group.id", "seamark")
+        config["logger"] = _quiet
+        self._servers = config.get("bootstrap.servers")
+        try:
+            self._consumer = confluent_kafka.Consumer(config)
+        except confluent_kafka.KafkaException as error:
+            raise kafka_error(error, "create a consumer", self._servers) from error
+        self._assignment: list[TopicPartition] = []
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Read these partitions from these offsets; -1 means by `auto.offset.reset`."""
+        self._assignment = list(positions)
+        self._consumer.assign(
+            [
+                confluent_kafka.TopicPartition(
+                    partition.topic, partition.partition, offset if offset >= 0 else confluent_kafka.OFFSET_STORED
+                )
+                for partition, offset in positions.items()
+            ]
+        )
+
+    def read(self, limit: int, timeout_s: float) -> list[Any]:
+        """Up to `limit` raw messages; waits for the first one only.
+
+        Raises:
+            KafkaError: a partition cannot be read.
+        """
+        try:
+            messages = self._consumer.consume(1, timeout_s)
+            if messages:
+                messages += self._consumer.consume(limit - 1, 0)
+        except confluent_kafka.KafkaException as error:
+            raise kafka_error(error, "read from Kafka", self._servers) from error
+        if any(message.error() is not None for message in messages):
+            return self._without_errors(messages)
+        return messages
+
+    def _without_errors(self, messages: list[Any]) -> list[Any]:
+        good = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                good.append(message)
+            elif code_of(error) not in ("_PARTITION_EOF", "_ALL_BROKERS_DOWN", "_TRANSPORT"):
+                where = f"read from {message.topic()}-{message.partition()}" if message.topic() else "read from Kafka"
+                raise kafka_error(error, where, self._servers)
+        return good
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """The next offset of each partition that something was read from."""
+        positions = self._consumer.position(
+            [confluent_kafka.TopicPartition(each.topic, each.partition) for each in self._assignment]
+        )
+        return {TopicPartition(each.topic, each.partition): each.offset for each in positions if each.offset >= 0}
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Read this partition from that offset next."""
+        try:
+            self._consumer.seek(confluent_kafka.TopicPartition(partition.topic, partition.partition, offset))
+        except confluent_kafka.KafkaException as error:
+            raise kafka_error(error, f"go to offset {offset} of {partition}", self._servers) from error
+
+    def pause(self, partitions: Sequence[TopicPartition]) -> None:
+        """Stop the flow of these partitions."""
+        self._flow(self._consumer.pause, partitions)
+
+    def resume(self, partitions: Sequence[TopicPartition]) -> None:
+        """Let these partitions flow again."""
+        self._flow(self._consumer.resume, partitions)
+
+    def _flow(self, change: Callable[[list[Any]], None], partitions: Sequence[TopicPartition]) -> None:
+        if partitions:
+            change([confluent_kafka.TopicPartition(each.topic, each.partition) for each in partitions])
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._consumer.close()
+
+
+def values_of(messages: Sequence[Any]) -> list[bytes | None]:
+    """The values of raw messages."""
+    return [message.value() for message in messages]
+
+
+def consumed(message: Any) -> ConsumedRecord:
+    """A raw message as a plain value."""
+    kind, timestamp = message.timestamp()
+    return ConsumedRecord(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.key(),
+        message.value(),
+        timestamp if kind != confluent_kafka.TIMESTAMP_NOT_AVAILABLE else None,
+        _TIMESTAMP_TYPES[kind],
+        tuple((name, data) for name, data in message.headers() or ()),
+    )
+
+
+def size_of(messages: Sequence[Any]) -> int:
+    """The bytes of keys and values."""
+    return sum(len(message.value() or b"") + len(message.key() or b"") for message in messages)
+
+
+class _QuietLogger:
+    """librdkafka's own log lines go where ours go, at their level; errors reach us as exceptions anyway."""
+
+    def log(self, level: int, message: str, *arguments: Any, **_: Any) -> None:
+        import logging
+
+        logging.getLogger("seamark.kafka.librdkafka").log(min(level, logging.DEBUG), message, *arguments)
+
+
+_quiet = _QuietLogger()
+
+__all__ = ["ConsumedRecord", "KafkaError", "RecordConsumer", "consumed", "size_of", "values_of"]

@@ -1,0 +1,302 @@
+"""Runs one connector: plans its tasks, runs its stage again and again, and says what state it is in.
+
+A runner has one thread. While the connector is idle the thread waits for the worker's `WorkWatcher`; while it is PAUSED, STOPPED or FAILED
+it waits for a command. Positions are in the offset store, so a runner can be thrown away and made anew at any time.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+
+from seamark.config.connector import tasks_max
+from seamark.connector.connector import Connector, ConnectorContext
+from seamark.connector.frame import FrameSink, FrameSource
+from seamark.connector.sink import SinkConnector
+from seamark.connector.source import SourceConnector
+from seamark.engine.direct_sink import DirectSinkStage
+from seamark.engine.direct_source import DirectSourceStage
+from seamark.engine.frame_sink import FrameSinkStage
+from seamark.engine.frame_source import FrameSourceStage
+from seamark.engine.stage import Ending, Stage, StageEnvironment, StageOutcome, TaskProgress
+from seamark.errors import ConnectError, PluginError, connector_code
+from seamark.runtime.states import ConnectorStatus, State, TargetState, TaskStatus
+
+log = logging.getLogger(__name__)
+
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.5, 10.0
+
+StageFactory = Callable[[Connector, list[dict[str, str]]], Stage]
+
+
+def stage_for(environment: StageEnvironment) -> Stage:
+    """The kind of stage that the connector needs."""
+    connector = environment.connector
+    if isinstance(connector, FrameSource):
+        return FrameSourceStage(environment)
+    if isinstance(connector, FrameSink):
+        return FrameSinkStage(environment)
+    if isinstance(connector, SourceConnector):
+        return DirectSourceStage(environment)
+    if isinstance(connector, SinkConnector):
+        return DirectSinkStage(environment)
+    raise PluginError(f"{type(connector).__qualname__} is neither a source nor a sink connector.")
+
+
+class ConnectorRunner:
+    """One connector of a worker."""
+
+    def __init__(
+        self,
+        name: str,
+        config: Mapping[str, str],
+        *,
+        make_connector: Callable[[], Connector],
+        make_stage: StageFactory,
+        watch: Callable[[Stage, Callable[[], None]], None],
+        unwatch: Callable[[Stage], None],
+        target: TargetState = TargetState.STARTED,
+        retry_timeout_s: float = 60.0,
+        on_status: Callable[[ConnectorStatus], None] = lambda status: None,
+    ) -> None:
+        self.name, self.config = name, dict(config)
+        self._make_connector, self._make_stage = make_connector, make_stage
+        self._watch, self._unwatch = watch, unwatch
+        self._retry_timeout_s, self._on_status = retry_timeout_s, on_status
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._target = target
+        self._restart = False
+        self._closing = False
+        self._wake = False
+        self._stage: Stage | None = None
+        self._connector: Connector | None = None
+        self._state = State.UNASSIGNED
+        self._trace: str | None = None
+        self._tasks: dict[int, str | None] = {}
+        self._thread = threading.Thread(target=self._run, name=f"connector-{name}", daemon=True)
+
+    # commands, from any thread
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def set_target(self, target: TargetState) -> None:
+        """Ask for another state; `wait_for` tells when it is reached."""
+        with self._lock:
+            self._target = target
+            self._interrupt()
+
+    def restart(self) -> None:
+        """Make the connector and its tasks anew, failed or not."""
+        with self._lock:
+            self._restart = True
+            self._interrupt()
+
+    def close(self, timeout_s: float = 30.0) -> None:
+        """Stop for good."""
+        with self._lock:
+            self._closing = True
+            self._interrupt()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def wait_for(self, state: State, timeout_s: float) -> bool:
+        """Wait until the connector is in that state."""
+        with self._lock:
+            return self._changed.wait_for(lambda: self._state is state, timeout_s)
+
+    def status(self) -> ConnectorStatus:
+        """What the connector and its tasks are."""
+        with self._lock:
+            tasks = tuple(
+                TaskStatus(task, State.FAILED if trace is not None else self._task_state(), trace)
+                for task, trace in sorted(self._tasks.items())
+            )
+            return ConnectorStatus(self.name, self._state, self._trace, tasks)
+
+    def progress(self) -> list[TaskProgress]:
+        """Live progress per task."""
+        stage = self._stage
+        return stage.progress() if stage is not None else []
+
+    def _interrupt(self) -> None:
+        self._wake = True
+        if self._stage is not None:
+            self._stage.request_stop()
+        self._changed.notify_all()
+
+    # the thread
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if self._closing:
+                    break
+                target, self._restart, self._wake = self._target, False, False
+            if target is TargetState.STARTED:
+                self._run_started()
+            else:
+                self._tear_down()
+                self._set_state(State.PAUSED if target is TargetState.PAUSED else State.STOPPED)
+                if target is TargetState.STOPPED:
+                    self._tasks.clear()
+            self._await_command(target)
+        self._tear_down()
+        self._set_state(State.UNASSIGNED)
+
+    def _await_command(self, target: TargetState) -> None:
+        with self._lock:
+            self._changed.wait_for(lambda: self._closing or self._restart or self._wake or self._target is not target)
+
+    def _commanded(self) -> bool:
+        return self._closing or self._restart or self._target is not TargetState.STARTED
+
+    def _run_started(self) -> None:
+        try:
+            self._tear_down()
+            self._set_up()
+        except Exception:
+            self._fail(traceback.format_exc())
+            return
+        self._set_state(State.RUNNING)
+        try:
+            self._run_stage()
+        except Exception:
+            log.exception("[%s] the stage failed", self.name)
+            self._fail_tasks(dict.fromkeys(self._tasks, traceback.format_exc()))
+        finally:
+            self._tear_down(keep_progress=True)
+
+    def _set_up(self) -> None:
+        connector = self._make_connector()
+        connector.context = ConnectorContext(self.name, self.restart, self._raised)
+        with connector_code(self.name, "start"):
+            connector.start(self.config)
+        self._connector = connector
+        limit = tasks_max(self.config)
+        with connector_code(self.name, "task_configs"):
+            configs = [dict(each) for each in connector.task_configs(limit)]
+        if len(configs) > limit:
+            raise ConnectError(
+                f"The connector {self.name} has generated {len(configs)} tasks, which is greater than {limit}, the maximum number "
+                "of tasks it is configured to create (tasks.max)."
+            )
+        stage = self._make_stage(connector, configs)
+        stage.on_change = self._take_failures
+        with self._lock:
+            self._stage = stage
+            self._tasks = dict.fromkeys(range(len(configs)))
+            if self._commanded():
+                stage.request_stop()
+
+    def _tear_down(self, keep_progress: bool = False) -> None:
+        with self._lock:
+            stage, connector = self._stage, self._connector
+            self._connector = None
+            if not keep_progress:
+                self._stage = None
+        if stage is not None:
+            self._unwatch(stage)
+            if not keep_progress:
+                stage.close()
+        if connector is not None:
+            try:
+                connector.stop()
+            except Exception:
+                # Its work has ended; a failing clean-up must not keep it from stopping.
+                log.exception("[%s] stop failed", self.name)
+
+    def _run_stage(self) -> None:
+        stage = self._stage
+        assert stage is not None  # noqa: S101 - set by _set_up
+        retry_s, failing_since = FIRST_RETRY_S, None
+        while not self._commanded():
+            began = time.monotonic()
+            outcome = stage.run()
+            if outcome.ending is Ending.FAILED and outcome.retriable:
+                now = time.monotonic()
+                if failing_since is None or now - began > self._retry_timeout_s:
+                    failing_since, retry_s = began, FIRST_RETRY_S
+                if now - failing_since >= self._retry_timeout_s:
+                    self._fail_tasks(outcome.failures)
+                    return
+                log.warning("[%s] runs again in %.1f s: %s", self.name, retry_s, _last_line(outcome))
+                self._pause(retry_s)
+                retry_s = min(retry_s * 2, LONGEST_RETRY_S)
+                continue
+            failing_since, retry_s = None, FIRST_RETRY_S
+            self._take_failures()
+            if outcome.ending is Ending.FAILED:
+                self._fail_tasks(outcome.failures)
+                return
+            if outcome.ending is Ending.RECONFIGURE:
+                self.restart()
+            elif outcome.ending is Ending.IDLE:
+                self._await_work(stage)
+
+    def _await_work(self, stage: Stage) -> None:
+        with self._lock:
+            self._wake = False
+        self._watch(stage, self._woken)
+        with self._lock:
+            self._changed.wait_for(lambda: self._wake or self._commanded())
+        self._unwatch(stage)
+
+    def _woken(self) -> None:
+        with self._lock:
+            self._wake = True
+            self._changed.notify_all()
+
+    def _pause(self, seconds: float) -> None:
+        with self._lock:
+            self._changed.wait_for(self._commanded, seconds)
+
+    # states
+
+    def _task_state(self) -> State:
+        return self._state if self._state in (State.PAUSED, State.RUNNING) else State.UNASSIGNED
+
+    def _set_state(self, state: State, trace: str | None = None) -> None:
+        with self._lock:
+            self._state, self._trace = state, trace
+            if state is not State.FAILED and state is not State.RUNNING:
+                self._tasks = dict.fromkeys(self._tasks)
+            self._changed.notify_all()
+        self._on_status(self.status())
+
+    def _fail(self, trace: str) -> None:
+        log.error("[%s] the connector failed: %s", self.name, trace)
+        self._set_state(State.FAILED, trace)
+
+    def _fail_tasks(self, failures: Mapping[int, str]) -> None:
+        with self._lock:
+            for task, trace in failures.items():
+                self._tasks[task] = trace
+            self._changed.notify_all()
+        for task, trace in failures.items():
+            log.error("[%s|task-%d] failed: %s", self.name, task, trace)
+        self._on_status(self.status())
+
+    def _take_failures(self) -> None:
+        failed = {p.task: p.error or "" for p in self.progress() if p.state == "failed"}
+        new = {task: trace for task, trace in failed.items() if self._tasks.get(task) is None}
+        if new:
+            self._fail_tasks(new)
+
+    def _raised(self, error: BaseException) -> None:
+        with self._lock:
+            self._state, self._trace = State.FAILED, "".join(traceback.format_exception(error))
+            self._changed.notify_all()
+        self._on_status(self.status())
+
+
+def _last_line(outcome: StageOutcome) -> str:
+    for trace in outcome.failures.values():
+        lines = [line for line in trace.strip().splitlines() if line.strip()]
+        return lines[-1] if lines else ""
+    return ""

@@ -1,0 +1,231 @@
+"""A worker: one Spark session, one lease server, the offset store, and the runners of its connectors.
+
+It decides nothing about which connectors should run: that is a herder's business. It can run one, stop one and say how it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from seamark.config import connector as connector_config
+from seamark.config.worker import WorkerConfig
+from seamark.connector.connector import Connector
+from seamark.connector.source import ExactlyOnceSupport, SourceConnector
+from seamark.engine.lease_server import LeaseServer
+from seamark.engine.plugins import Plugins
+from seamark.engine.session import start_session
+from seamark.engine.stage import Stage, StageEnvironment, TaskProgress
+from seamark.engine.watch import WorkWatcher
+from seamark.errors import AlreadyExistsError, ConfigError, NotFoundError
+from seamark.kafka.clients import effective_client_config
+from seamark.runtime.runner import ConnectorRunner, stage_for
+from seamark.runtime.states import ConnectorStatus, State, TargetState
+from seamark.storage.layered import offset_store_for, worker_offset_store
+from seamark.storage.offsets import OffsetStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Runs connectors in this process and on its Spark."""
+
+    def __init__(self, config: WorkerConfig, *, spark: SparkSession | None = None) -> None:
+        """`spark` shares a session that the caller stops; without it the worker starts and stops its own."""
+        self.config = config
+        self.plugins = Plugins(config.plugin_path)
+        self._spark, self._owns_spark = spark, spark is None
+        self._leases = LeaseServer(host=self._lease_host())
+        self._watcher = WorkWatcher()
+        self._offsets: OffsetStore | None = None
+        self._runners: dict[str, ConnectorRunner] = {}
+        self._lock = threading.RLock()
+
+    def _lease_host(self) -> str:
+        return self.config.raw.get("spark.driver.host", "127.0.0.1")
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session, once started."""
+        assert self._spark is not None, "the worker is not started"  # noqa: S101 - a mistake of the caller
+        return self._spark
+
+    @property
+    def offsets(self) -> OffsetStore:
+        """The worker's own offset store, once started."""
+        assert self._offsets is not None, "the worker is not started"  # noqa: S101 - a mistake of the caller
+        return self._offsets
+
+    def start(self) -> None:
+        """Connect to Kafka and Spark."""
+        self._offsets = worker_offset_store(self.config)
+        self._offsets.start()
+        if self._spark is None:
+            self._spark = start_session(self.config)
+        self._leases.start()
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """Stop every connector cleanly, then everything else."""
+        with self._lock:
+            runners = list(self._runners.values())
+            self._runners.clear()
+        closers = [threading.Thread(target=runner.close, name=f"close-{runner.name}") for runner in runners]
+        for closer in closers:
+            closer.start()
+        for closer in closers:
+            closer.join()
+        self._watcher.stop()
+        self._leases.stop()
+        if self._offsets is not None:
+            self._offsets.stop()
+        if self._owns_spark and self._spark is not None:
+            self._spark.stop()
+
+    # connectors
+
+    def start_connector(
+        self,
+        name: str,
+        config: Mapping[str, str],
+        target: TargetState = TargetState.STARTED,
+        on_status: Callable[[ConnectorStatus], None] = lambda status: None,
+    ) -> None:
+        """Run a connector.
+
+        Raises:
+            AlreadyExistsError: it runs already.
+            PluginError: its class is not known.
+            ConfigError: its config is not acceptable.
+        """
+        config = {**config, "name": name}
+        self.check_config(name, config)
+        with self._lock:
+            if name in self._runners:
+                raise AlreadyExistsError(f"Connector {name} already exists")
+            runner = self._runners[name] = ConnectorRunner(
+                name,
+                config,
+                make_connector=lambda: self._connector_class(config)(),
+                make_stage=lambda connector, tasks: self._stage(name, config, connector, tasks),
+                watch=lambda stage, wake: self._watcher.add(stage, self._admin_config(name, config), wake),
+                unwatch=self._watcher.remove,
+                target=target,
+                retry_timeout_s=self.config.for_connector(config)["seamark.retry.timeout.ms"] / 1000,
+                on_status=on_status,
+            )
+        runner.start()
+
+    def stop_connector(self, name: str) -> None:
+        """End a connector and forget it; its offsets stay."""
+        runner = self.runner(name)
+        runner.close()
+        with self._lock:
+            self._runners.pop(name, None)
+
+    def set_target(self, name: str, target: TargetState) -> None:
+        """Pause, stop or resume a connector."""
+        self.runner(name).set_target(target)
+
+    def wait_for(self, name: str, state: State, timeout_s: float = 60.0) -> bool:
+        """Wait until a connector is in that state."""
+        return self.runner(name).wait_for(state, timeout_s)
+
+    def restart_connector(self, name: str) -> None:
+        """Start a connector and its tasks anew."""
+        self.runner(name).restart()
+
+    def status(self, name: str) -> ConnectorStatus:
+        """What a connector is."""
+        return self.runner(name).status()
+
+    def progress(self, name: str) -> list[TaskProgress]:
+        """How far a connector is."""
+        return self.runner(name).progress()
+
+    def connectors(self) -> list[str]:
+        """The names of this worker's connectors."""
+        with self._lock:
+            return sorted(self._runners)
+
+    def runner(self, name: str) -> ConnectorRunner:
+        """The runner of a connector.
+
+        Raises:
+            NotFoundError: there is none; lists those there are.
+        """
+        with self._lock:
+            try:
+                return self._runners[name]
+            except KeyError:
+                known = ", ".join(sorted(self._runners)) or "none"
+                raise NotFoundError(f"Connector {name} not found; known connectors: {known}") from None
+
+    def connector_offsets(self, name: str) -> OffsetStore:
+        """The offset store that a connector uses."""
+        return self._store(name, self.runner(name).config)
+
+    def check_config(self, name: str, config: Mapping[str, str]) -> None:
+        """Refuse a config that could not run.
+
+        Raises:
+            PluginError: the class is not known.
+            ConfigError: a key is missing or wrong.
+        """
+        connector_class = self._connector_class(config)
+        is_source = issubclass(connector_class, SourceConnector)
+        connector_config.check(config, is_source=is_source, plugin=connector_class.config_def())
+        for report in connector_class().validate(config):
+            if report.errors:
+                raise ConfigError(report.errors[0], key=report.name, value=config.get(report.name))
+        for kind in ("key", "value"):
+            self.plugins.converter(*connector_config.converter_settings(kind, config, self.config), kind == "key")
+        self.plugins.header_converter(*connector_config.converter_settings("header", config, self.config))
+        effective_client_config("producer", self.config.raw, config, connector_name=name, task=None)
+        if is_source and connector_config.exactly_once_required(config):
+            self._check_exactly_once(connector_class, config)
+
+    def _check_exactly_once(self, connector_class: type[Connector], config: Mapping[str, str]) -> None:
+        if not self.config.exactly_once:
+            raise ConfigError("This worker does not have exactly-once source support enabled.", key="exactly.once.support")
+        connector = connector_class()
+        assert isinstance(connector, SourceConnector)  # noqa: S101 - for the type checker
+        if connector.exactly_once_support(config) is not ExactlyOnceSupport.SUPPORTED:
+            raise ConfigError(
+                "The connector does not support exactly-once semantics with the provided configuration.",
+                key="exactly.once.support",
+            )
+
+    def _connector_class(self, config: Mapping[str, str]) -> type[Connector]:
+        class_name = config.get("connector.class")
+        if not class_name:
+            raise ConfigError('Missing required configuration "connector.class" which has no default value.', key="connector.class")
+        return self.plugins.connector_class(class_name)
+
+    def _admin_config(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+        return effective_client_config("admin", self.config.raw, config, connector_name=name, task=None)
+
+    def _store(self, name: str, config: Mapping[str, str]) -> OffsetStore:
+        return offset_store_for(name, config, self.config, self.offsets, exactly_once=self.config.exactly_once)
+
+    def _stage(self, name: str, config: Mapping[str, str], connector: Connector, tasks: list[dict[str, str]]) -> Stage:
+        store = self._store(name, config)
+        store.start()
+        environment = StageEnvironment(
+            name=name,
+            config=config,
+            task_configs=tasks,
+            connector=connector,
+            worker=self.config,
+            spark=self.spark,
+            offsets=store,
+            plugins=self.plugins,
+            leases=self._leases,
+            exactly_once=self.config.exactly_once and isinstance(connector, SourceConnector),
+        )
+        return stage_for(environment)
