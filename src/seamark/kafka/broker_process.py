@@ -35,6 +35,8 @@ def main(arguments: list[str]) -> int:
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     asked_to_stop = False
+    # A mask of the thread that started us is inherited, also by Java, which could not be stopped then.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def stop(*_: object) -> None:
         nonlocal asked_to_stop
