@@ -228,8 +228,8 @@ def source_config_def() -> ConfigDef:
             "poll",
             validator=ValidString.of_ignoring_case(*(boundary.value for boundary in TransactionBoundary)),
             importance=MEDIUM,
-            doc="With exactly-once: `poll` commits after each batch of records, `interval` after a time, `connector` when "
-            "the task asks for it.",
+            doc="With exactly-once: `poll` commits after each batch of records, `interval` after a time, `connector` "
+            "when the task asks for it.",
             group=EXACTLY_ONCE,
             width=Width.SHORT,
             display_name="Transaction Boundary",

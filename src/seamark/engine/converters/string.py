@@ -1,0 +1,69 @@
+"""StringConverter: texts as bytes of an encoding, anything else as Java's `toString` prints it."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from seamark.config.configdef import ConfigDef, Importance, Type
+from seamark.connector.converter import Converter, HeaderConverter
+from seamark.connector.records import SchemaAndValue
+from seamark.connector.schema import OPTIONAL_STRING_SCHEMA, Schema
+from seamark.engine.converters.java_text import to_java_string
+from seamark.errors import ConfigError
+
+
+class StringConverter(Converter, HeaderConverter):
+    """`org.apache.kafka.connect.storage.StringConverter`."""
+
+    passes: ClassVar[tuple[type, ...]] = (str,)
+
+    def __init__(self) -> None:
+        self._encoding = "utf-8"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return ConfigDef().define(
+            "converter.encoding",
+            Type.STRING,
+            "UTF-8",
+            importance=Importance.HIGH,
+            doc="The character set, by the name Java or Python knows it by.",
+        )
+
+    def configure(self, config: Mapping[str, str], is_key: bool = False) -> None:
+        name = self.config_def().parse(config)["converter.encoding"]
+        try:
+            self._encoding = codecs.lookup(name).name
+        except LookupError as error:
+            raise ConfigError(
+                f"Invalid value {name} for configuration converter.encoding: unsupported encoding",
+                key="converter.encoding",
+                value=name,
+            ) from error
+        if self._encoding != "utf-8":
+            # only UTF-8 is what a producer makes of a text by itself
+            self.passes = ()  # type: ignore[misc]
+
+    def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        if value is None:
+            return None
+        text = value if type(value) is str else to_java_string(value, schema)
+        if self._encoding == "utf-16":  # Java writes big-endian with a mark
+            return codecs.BOM_UTF16_BE + text.encode("utf-16-be", "replace")
+        return text.encode(self._encoding, "replace")
+
+    def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        if data is None:
+            return SchemaAndValue(OPTIONAL_STRING_SCHEMA, None)
+        encoding = self._encoding
+        if encoding == "utf-16" and not data.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):
+            encoding = "utf-16-be"
+        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(encoding, "replace"))
+
+    def from_connect_header(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
+        return self.from_connect_data(topic, schema, value)
+
+    def to_connect_header(self, topic: str, name: str, data: bytes | None) -> SchemaAndValue:
+        return self.to_connect_data(topic, data)
