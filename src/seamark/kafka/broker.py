@@ -8,15 +8,10 @@ the same port.
 from __future__ import annotations
 
 import fcntl
-import os
-import signal
 import socket
 import struct
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
@@ -26,7 +21,7 @@ import psutil
 from seamark.errors import BrokerError
 from seamark.kafka import broker_archive, broker_storage, jars
 from seamark.kafka.broker_storage import BrokerState
-from seamark.kafka.java import find_java
+from seamark.kafka.java import JavaProcess, find_java
 
 STOP_TIMEOUT_S: Final = 10.0  # a clean stop takes half a second; a broker that needs more than this hangs
 PREDECESSOR_STOP_S: Final = 15.0  # what the broker of an owner that died needs to notice and to stop
@@ -77,7 +72,7 @@ class EmbeddedBroker:
         self._jvm_options = None if jvm_options is None else tuple(jvm_options)
         self._stop_timeout_s = stop_timeout_s
         self._state = BrokerState()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: JavaProcess | None = None
 
     @property
     def port(self) -> int:
@@ -94,18 +89,12 @@ class EmbeddedBroker:
     @property
     def is_running(self) -> bool:
         """Whether the process is alive."""
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None and self._process.exit_code is None
 
     @property
     def pid(self) -> int | None:
         """Process id of the JVM, or None when there is none."""
-        if self._process is None or self._process.poll() is not None:
-            return None
-        try:
-            children = psutil.Process(self._process.pid).children()
-        except psutil.NoSuchProcess:
-            return None
-        return children[0].pid if children else None
+        return None if self._process is None else self._process.pid
 
     def start(self, timeout_s: float = 60.0) -> None:
         """Start the broker and return when it answers.
@@ -134,28 +123,16 @@ class EmbeddedBroker:
 
     def stop(self) -> None:
         """Stop the broker cleanly and wait for its end; does nothing when it is not running."""
-        if self._process is None:
-            return
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        try:
-            self._process.wait(self._stop_timeout_s + 5)
-        except subprocess.TimeoutExpired:
-            self.kill()
-        self._process = None
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
 
     def kill(self) -> None:
-        """End the broker as a crash would (SIGKILL) and wait until it is gone; the data directory can be used again."""
-        if self._process is None:
-            return
-        # The supervisor leads a process group of its own that holds exactly itself and Java.
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process = None
-        self._await_release()
+        """End the broker as a crash would (SIGKILL) and wait until it is gone; the directory can be used again."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+            self._await_release()
 
     def __enter__(self) -> Self:
         self.start()
@@ -195,24 +172,17 @@ class EmbeddedBroker:
         options = broker_archive.jvm_options() if self._jvm_options is None else self._jvm_options
         java = [find_java(BrokerError), f"-Xmx{self.heap}", *_JVM_OPTIONS, *options]
         java += ["-cp", classpath, "kafka.Kafka", str(properties)]
-        supervisor = [sys.executable, "-I", "-S", str(Path(__file__).with_name("broker_process.py"))]
-        descriptor = lock.fileno()
-        with open(broker_storage.rotate_log(self.data_dir), "ab") as log:
-            self._log_start = log.tell()
-            self._process = subprocess.Popen(
-                [*supervisor, str(self._stop_timeout_s), str(descriptor), *java],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                pass_fds=(descriptor,),
-                # Ctrl-C in a terminal goes to the whole foreground group; the broker must outlive its clients' commits.
-                start_new_session=True,
-            )
+        self._process = JavaProcess(
+            java,
+            log_file=broker_storage.rotate_log(self.data_dir),
+            stop_timeout_s=self._stop_timeout_s,
+            pass_fds=(lock.fileno(),),
+        )
 
     def _await_ready(self, deadline: float, timeout_s: float) -> None:
         assert self._process is not None  # noqa: S101 - set by _spawn
         while not (self._answers() and self._knows_itself(deadline)):
-            code = self._process.poll()
+            code = self._process.exit_code
             if code is not None:
                 raise BrokerError(self._failure(f"ended with exit code {code} while it was starting"))
             if time.monotonic() > deadline:
@@ -240,7 +210,7 @@ class EmbeddedBroker:
         return broker_storage.NODE_ID in cluster.brokers and cluster.controller_id == broker_storage.NODE_ID
 
     def _failure(self, what: str) -> str:
-        tail = broker_storage.log_tail(self.data_dir, self._log_start)
+        tail = "" if self._process is None else self._process.log_tail()
         return f"The broker {what}. The end of {str(self.data_dir / 'broker.log')!r}:\n{tail}"
 
 

@@ -171,14 +171,6 @@ def rotate_log(data_dir: Path) -> Path:
     return path
 
 
-def log_tail(data_dir: Path, offset: int, lines: int = 15) -> str:
-    """The last lines that were logged after `offset`."""
-    with open(data_dir / "broker.log", "rb") as handle:
-        handle.seek(offset)
-        text = handle.read().decode(errors="replace")
-    return "\n".join(text.splitlines()[-lines:])
-
-
 def _write_bootstrap_checkpoint(target: Path) -> None:
     made = jars.BROKER.folder() / "bootstrap.checkpoint"
     if made.exists():

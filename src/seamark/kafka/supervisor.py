@@ -6,7 +6,7 @@ A pipe alone would be kept open by children that the owner forked, so the parent
 kernel's parent-death signal would not do for the owner: it fires when the *thread* that started us ends.) For Java the
 signal is right, because this process has one thread: if it is killed itself, Java ends too.
 
-Usage: ``broker_process.py <stop timeout in seconds> <descriptors to pass on, comma separated> <command ...>``
+Usage: ``supervisor.py <stop timeout in seconds> <descriptors to pass on, comma separated> <command ...>``
 """
 
 from __future__ import annotations
