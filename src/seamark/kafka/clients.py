@@ -21,6 +21,7 @@ from typing import Any, Final, Literal
 from seamark.errors import ConfigError
 from seamark.kafka.overrides import (
     OverridePolicy,
+    broker_set,
     check_override_policy,
     client_id_for,
     effective_client_config,
@@ -32,6 +33,7 @@ from seamark.kafka.security import security_settings
 __all__ = [
     "OverridePolicy",
     "Role",
+    "broker_set",
     "check_override_policy",
     "client_id_for",
     "effective_client_config",

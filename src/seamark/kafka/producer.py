@@ -232,11 +232,14 @@ class RecordProducer:
                 raise self._error(error, f"send a record to topic {topic!r}") from error
             finally:
                 self.sent += index - start
-        self._producer.poll(0)
+        self.poll(0)
 
     def poll(self, timeout_s: float = 0.0) -> int:
         """Serve reports that are waiting; returns how many were served."""
-        return int(self._producer.poll(timeout_s))
+        try:
+            return int(self._producer.poll(timeout_s))
+        except confluent_kafka.KafkaException as error:  # raised once, when a fatal error is met
+            raise self._error(error, "go on producing") from error
 
     def flush(self, timeout_s: float) -> int:
         """Wait until everything sent was acknowledged or failed.
@@ -248,7 +251,10 @@ class RecordProducer:
         Raises:
             KafkaError: a record could not be written. The error stays until `begin` or `forget_failures`.
         """
-        remaining = int(self._producer.flush(timeout_s))
+        try:
+            remaining = int(self._producer.flush(timeout_s))
+        except confluent_kafka.KafkaException as error:
+            raise self._error(error, "go on producing") from error
         self.check()
         return remaining
 
@@ -282,10 +288,10 @@ class RecordProducer:
         if self._is_closed:
             return
         self._is_closed = True
-        if self.transactional_id is None and self._fatal is None:
-            self._producer.flush(timeout_s)
-        self._producer.purge()
         try:
+            if self.transactional_id is None and self._fatal is None:
+                self._producer.flush(timeout_s)
+            self._producer.purge()
             self._producer.close()
         except confluent_kafka.KafkaException as error:  # a fenced producer says so once more
             _log.debug("Closing the producer at %s: %s", self.brokers, error)
@@ -302,7 +308,7 @@ class RecordProducer:
 
     def _make_room(self) -> None:
         self.check()
-        self._producer.poll(_WAIT_S)
+        self.poll(_WAIT_S)
         if self._on_wait is not None:
             self._on_wait()
 
@@ -332,11 +338,17 @@ class RecordProducer:
         ours = kafka_error(error, action, self.brokers)
         # After a fatal error librdkafka only says that there was one; the first one says what it was.
         if ours.code == "_FATAL":
-            self._producer.poll(0)
-            return self._fatal or ours
+            return self._fatal or self._first_error() or ours
         if self._fatal is None and is_fatal(error):
             self._fatal = ours
         return ours
+
+    def _first_error(self) -> KafkaError | None:
+        try:
+            self._producer.poll(0)
+        except confluent_kafka.KafkaException as error:
+            self._fatal = kafka_error(error, "go on producing", self.brokers)
+        return self._fatal
 
     def _retried(self, action: str, call: Callable[[float], Any], timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
