@@ -9,12 +9,20 @@ from collections.abc import Iterator
 import pytest
 
 from seamark.kafka.broker import EmbeddedBroker
+from seamark.testing.java_connect import JavaConnect
 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
     """A real Kafka, shared by all tests of the run: use names of your own, and leave it running."""
     with EmbeddedBroker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def java_connect(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaConnect]:
+    """The real Kafka Connect, one distributed worker; mark the test `java`, and delete the connectors you create."""
+    with JavaConnect(tmp_path_factory.mktemp("java-connect"), broker.bootstrap_servers, heap="256m") as running:
         yield running
 
 
