@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from seamark.config.worker import WorkerConfig
-from seamark.connector.connector import Connector
-from seamark.connector.sink import TopicPartition
-from seamark.engine.plugins import Plugins
-from seamark.storage.offsets import OffsetStore
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from seamark.config.worker import WorkerConfig
+    from seamark.connector.connector import Connector
+    from seamark.connector.sink import TopicPartition
     from seamark.engine.lease_server import LeaseServer
+    from seamark.engine.plugins import Plugins
+    from seamark.storage.offsets import OffsetStore
 
 
 @dataclass(frozen=True)

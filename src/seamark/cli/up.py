@@ -1,0 +1,143 @@
+"""`seamark up`: embedded Kafka, Spark, a worker and the example pipeline, in one process."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from seamark.runtime.example import ExamplePipeline
+    from seamark.runtime.worker import Worker
+
+_REPORT_S = 5.0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(up)
+
+
+def up(
+    properties: Annotated[
+        Path | None, typer.Argument(metavar="WORKER.properties", help="Worker settings; all have defaults.")
+    ] = None,
+    data_dir: Annotated[
+        Path, typer.Option(help="Where Kafka's logs and the example's files are kept between runs.")
+    ] = Path(".seamark"),
+    example: Annotated[bool, typer.Option(help="Run the example pipeline: file -> Kafka -> Parquet.")] = True,
+) -> None:
+    """Run everything in one process: Kafka (unless bootstrap.servers is set), Spark, a worker, an example pipeline."""
+    stopped = threading.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: stopped.set())
+    _Up(properties, data_dir.resolve(), example, stopped).run()
+
+
+class _Up:
+    def __init__(self, properties: Path | None, data_dir: Path, example: bool, stopped: threading.Event) -> None:
+        from seamark.config.properties import read_properties
+        from seamark.config.worker import WorkerConfig
+
+        defaults = {
+            "exactly.once.source.support": "enabled",
+            "offset.flush.interval.ms": "1000",
+            "group.id": "seamark-up",
+        }
+        self._config = WorkerConfig({**defaults, **(read_properties(properties) if properties else {})})
+        self._data_dir, self._with_example, self._stopped = data_dir, example, stopped
+        self._out = Console(highlight=False, soft_wrap=True)
+
+    def run(self) -> None:
+        import contextlib
+
+        with contextlib.ExitStack() as stack:
+            config = self._config
+            if not config.bootstrap_servers:
+                from seamark.kafka.broker import EmbeddedBroker
+
+                with self._step("Kafka"):
+                    broker = stack.enter_context(EmbeddedBroker(self._data_dir / "kafka"))
+                config = config.with_embedded_broker(broker.bootstrap_servers)
+            from seamark.runtime.worker import Worker
+
+            worker = Worker(config)
+            stack.callback(worker.stop)
+            with self._step("Spark and the worker"):
+                worker.start()
+            pipeline = self._start_example(worker, stack) if self._with_example else None
+            self._tell_where(worker, pipeline)
+            while not self._stopped.wait(_REPORT_S):
+                self._report(worker, pipeline)
+            self._out.print("stopping ...")
+
+    def _step(self, what: str) -> _Step:
+        return _Step(self._out, what)
+
+    def _start_example(self, worker: Worker, stack: object) -> ExamplePipeline:
+        from contextlib import ExitStack
+
+        from seamark.runtime.example import ExamplePipeline
+
+        assert isinstance(stack, ExitStack)  # noqa: S101 - for the type checker
+        pipeline = ExamplePipeline(self._data_dir / "example")
+        pipeline.start()
+        stack.callback(pipeline.stop)
+        for name, config in pipeline.connectors().items():
+            worker.start_connector(name, config)
+        return pipeline
+
+    def _tell_where(self, worker: Worker, pipeline: ExamplePipeline | None) -> None:
+        out = self._out
+        out.print()
+        out.print(f"Kafka            {worker.config.bootstrap_servers}")
+        out.print(f"Spark            {worker.spark.sparkContext.master}, version {worker.spark.version}")
+        if pipeline is not None:
+            from seamark.runtime.example import SINK, SOURCE, TOPIC
+
+            out.print(f"lines appear in  {pipeline.file}")
+            out.print(f"  {SOURCE} copies them to topic {TOPIC}, exactly once")
+            out.print(f"  {SINK} writes the topic to {pipeline.parquet}")
+            out.print("append a line of your own to the file and watch the counters; stop with Ctrl-C")
+        out.print()
+
+    def _report(self, worker: Worker, pipeline: ExamplePipeline | None) -> None:
+        parts = [f"{pipeline.lines()} lines in the file"] if pipeline is not None else []
+        for name in worker.connectors():
+            status = worker.status(name)
+            position = _position(worker, name)
+            parts.append(f"{name} {status.state.value}{position}")
+            traces = [status.trace, *(task.trace for task in status.tasks)]
+            failed = next((trace for trace in traces if trace), None)
+            if failed:
+                parts.append(f"FAILED: {failed.strip().splitlines()[-1]}")
+        self._out.print(time.strftime("%H:%M:%S"), " | ".join(parts))
+
+
+def _position(worker: Worker, name: str) -> str:
+    positions = [position for task in worker.progress(name) for position in task.positions]
+    if not positions:
+        return ""
+    if "topic" in positions[0]:
+        return " at " + ", ".join(f"{p['topic']}-{p['partition']}@{p['offset']}" for p in positions[:3])
+    return " at " + ", ".join(str(p["offset"]) for p in positions[:3])
+
+
+class _Step:
+    """Says what is being started, and how long it took."""
+
+    def __init__(self, out: Console, what: str) -> None:
+        self._out, self._what = out, what
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+        self._out.print(f"starting {self._what} ...")
+
+    def __exit__(self, *failed: object) -> None:
+        if failed[0] is None:
+            self._out.print(f"  {self._what} ready in {time.monotonic() - self._began:.1f} s")
