@@ -219,8 +219,8 @@ def engine_config_def() -> ConfigDef:
             validator=POSITIVE,
             importance=MEDIUM,
             group=group,
-            doc="How long tasks are run again after failures that may pass by themselves (Kafka away, an executor lost, "
-            "another driver in the way) before they are FAILED.",
+            doc="How long tasks are run again after failures that may pass by themselves (Kafka away, an executor "
+            "lost, another driver in the way) before they are FAILED.",
         )
         .define(
             "seamark.lease.ms",

@@ -48,6 +48,8 @@ def _java_number(value: float, shortest: str) -> str:
     if value == 0:
         return sign + "0.0"
     _, digit_tuple, exponent = Decimal(shortest).as_tuple()
+    if len(digit_tuple) == 1:  # Java shows at least two digits, and the nearest ones if there is a choice: 4.9E-324
+        _, digit_tuple, exponent = Decimal(f"{value:.1e}").as_tuple()
     digits = "".join(map(str, digit_tuple)).rstrip("0") or "0"
     point = len(digit_tuple) + int(exponent)  # digits before the decimal point
     if -3 < point <= 7:
