@@ -115,6 +115,10 @@ class ConfigKey:
         """True if the key has no default."""
         return self.default is NO_DEFAULT
 
+    def may_be(self, value: Any) -> bool:
+        """Whether the value needs no validator: None, of a key that is None by default."""
+        return value is None and self.default is None
+
 
 @dataclass(slots=True)
 class ConfigValue:
@@ -155,6 +159,8 @@ class ConfigDef:
     ) -> ConfigDef:
         """Add a key; returns the definition, so that calls can be chained.
 
+        With the default None a key is optional: None is accepted whatever the validator says.
+
         Raises:
             ConfigError: the key is defined twice, or its own default is not acceptable.
         """
@@ -162,7 +168,7 @@ class ConfigDef:
             raise ConfigError(f"Configuration {name} is defined twice.", key=name)
         if default is not NO_DEFAULT:
             default = parse_type(name, default, type)
-            if validator is not None:
+            if validator is not None and default is not None:
                 validator(name, default)
         order = -1
         if group is not None:
@@ -245,7 +251,7 @@ class ConfigDef:
             raise _missing(key.name)
         else:
             value = key.default
-        if key.validator is not None:
+        if key.validator is not None and not key.may_be(value):
             key.validator(key.name, value)
         return list(value) if isinstance(value, list) else value
 
@@ -278,7 +284,7 @@ class ConfigDef:
             report.errors.append(_missing(key.name).message)
         else:
             report.value = key.default
-        if key.validator is not None:
+        if key.validator is not None and not key.may_be(report.value):
             # Kafka runs validators even after a failed parse, so a missing number is reported as "non-null" too.
             try:
                 key.validator(key.name, report.value)

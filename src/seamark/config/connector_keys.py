@@ -49,11 +49,6 @@ def _regex(name: str, value: Any) -> None:
         raise invalid(name, value, f"Invalid regex: {error}") from error
 
 
-def _optional_interval(name: str, value: Any) -> None:
-    if value is not None:
-        Range.at_least(0)(name, value)
-
-
 def common_config_def() -> ConfigDef:
     """Keys of every connector."""
     definition = (
@@ -238,7 +233,7 @@ def source_config_def() -> ConfigDef:
             "transaction.boundary.interval.ms",
             Type.LONG,
             None,
-            validator=Check(_optional_interval, str(Range.at_least(0))),
+            validator=Range.at_least(0),
             importance=LOW,
             doc="The time between commits with `transaction.boundary=interval`. Without it the worker's "
             "`offset.flush.interval.ms`.",
@@ -326,25 +321,16 @@ def _engine_overrides() -> ConfigDef:
     overrides = ConfigDef()
     for key in engine_config_def().keys():
         if key.name in ENGINE_KEYS:
-            validator = None if key.validator is None else Check(_unless_none(key.validator), str(key.validator))
             overrides.define(
                 key.name,
                 key.type,
                 None,
-                validator=validator,
+                validator=key.validator,
                 importance=LOW,
                 doc=f"Overrides the worker's `{key.name}`. {key.doc}",
                 group="Engine",
             )
     return overrides
-
-
-def _unless_none(validator: Any) -> Any:
-    def check(name: str, value: Any) -> None:
-        if value is not None:
-            validator(name, value)
-
-    return check
 
 
 SOURCE, SINK = source_config_def(), sink_config_def()

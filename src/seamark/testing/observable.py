@@ -17,8 +17,8 @@ returns None (`update.offsets.after`: ``none``, ``last`` repeats the last step, 
 
 - ``null``: return None
 - ``{"empty": true}``: return an empty map
-- ``{"offsets": [[partition, offset], ...]}``: return these; within an offset the values ``"$call"`` and ``"$seq"`` stand
-  for the number of the call and for the number of records so far
+- ``{"offsets": [[partition, offset], ...]}``: return these; within an offset the values ``"$call"`` and ``"$seq"``
+  stand for the number of the call and for the number of records so far
 - ``{"echo": true}``: return the argument
 - ``{"mutate": [[partition, offset], ...]}``: try to change the argument, return None
 - ``{"raise": "text"}``: raise RuntimeError
