@@ -17,7 +17,7 @@ import confluent_kafka
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
 
 from seamark.errors import KafkaError
-from seamark.kafka.clients import librdkafka_config
+from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import code_of, kafka_error
 from seamark.kafka.offset_delete import delete_group_offsets
 from seamark.kafka.producer import RecordProducer
@@ -42,10 +42,7 @@ class Admin:
         config = librdkafka_config(self._java, "admin")
         config["logger"] = _log
         self.brokers: str = config["bootstrap.servers"]
-        try:
-            self._client = AdminClient(config)
-        except confluent_kafka.KafkaException as error:
-            raise kafka_error(error, "make an admin client", self.brokers) from error
+        self._client: Any = make_client(AdminClient, config)
 
     def close(self) -> None:
         """Let go of the broker."""

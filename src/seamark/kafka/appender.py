@@ -11,7 +11,7 @@ from typing import Any, Final
 import confluent_kafka
 
 from seamark.errors import KafkaError
-from seamark.kafka.clients import librdkafka_config
+from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import kafka_error
 
 _log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class Appender:
         config.setdefault("linger.ms", 0)
         config["logger"] = _log
         self._topic, self._brokers = topic, config["bootstrap.servers"]
-        self._producer = confluent_kafka.Producer(config)
+        self._producer: Any = make_client(confluent_kafka.Producer, config)
         self._pending: set[Future[None]] = set()
         self._changed = threading.Condition()
         self._is_closed = False

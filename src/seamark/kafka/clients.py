@@ -14,11 +14,13 @@ Which settings a connector's clients get is decided in `seamark.kafka.overrides`
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TypeVar
+
+import confluent_kafka
 
 from seamark.errors import ConfigError
+from seamark.kafka.errors import code_of, kafka_error
 from seamark.kafka.overrides import (
     OverridePolicy,
     broker_set,
@@ -38,6 +40,7 @@ __all__ = [
     "client_id_for",
     "effective_client_config",
     "librdkafka_config",
+    "make_client",
     "redacted",
     "sink_group_id",
     "worker_client_config",
@@ -45,8 +48,8 @@ __all__ = [
 
 Role = Literal["producer", "consumer", "admin"]
 
+_Client = TypeVar("_Client")
 _INT_MAX: Final = 2**31 - 1
-_log = logging.getLogger(__name__)
 
 # Java key -> (librdkafka key, smallest, largest). Numbers outside are brought to the nearer end: Connect itself uses
 # Long.MAX_VALUE and Integer.MAX_VALUE to say "for ever".
@@ -150,18 +153,33 @@ def librdkafka_config(java: Mapping[str, str], role: Role) -> dict[str, Any]:
             are not quoted.
     """
     config: dict[str, Any] = {}
-    servers = java.get("bootstrap.servers") or java.get("metadata.broker.list")
-    if not servers or not str(servers).strip():
+    listed = java.get("bootstrap.servers") or java.get("metadata.broker.list") or ""
+    servers = [part.strip() for part in listed.split(",") if part.strip()]
+    if not servers:
         raise ConfigError(
             "Missing required configuration 'bootstrap.servers': name at least one broker as host:port.",
             key="bootstrap.servers",
         )
-    config["bootstrap.servers"] = ",".join(part.strip() for part in str(servers).split(",") if part.strip())
+    config["bootstrap.servers"] = ",".join(servers)
     config.update(security_settings(java))
     for key, value in java.items():
         _translate(key, str(value).strip(), role, config)
     _finish[role](java, config)
     return config
+
+
+def make_client(factory: Callable[[dict[str, Any]], _Client], config: dict[str, Any]) -> _Client:
+    """A client of the library.
+
+    Raises:
+        ConfigError: librdkafka does not accept the settings; it says which one.
+    """
+    try:
+        return factory(config)
+    except confluent_kafka.KafkaException as error:
+        if code_of(error) != "_INVALID_ARG":
+            raise kafka_error(error, "make a Kafka client", config.get("bootstrap.servers")) from error
+        raise ConfigError(f"The settings of a Kafka client cannot be used: {error.args[0].str()}") from error
 
 
 def redacted(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import confluent_kafka
 from seamark.errors import ConfigError, KafkaError, KafkaTimeoutError
 from seamark.kafka.admin import Admin
 from seamark.kafka.appender import Appender
-from seamark.kafka.clients import librdkafka_config
+from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import kafka_error, timeout_error
 from seamark.kafka.topic_partitions import TopicDescription, TopicPartition, TopicSpec
 
@@ -377,7 +377,7 @@ class TopicLog:
         self._positions = {where.partition: offset for where, offset in starts.items()}
         config = librdkafka_config(self._consumer_config, "consumer")
         config["logger"] = _log
-        consumer = confluent_kafka.Consumer(config)
+        consumer: Any = make_client(confluent_kafka.Consumer, config)
         consumer.assign(
             [
                 confluent_kafka.TopicPartition(where.topic, where.partition, confluent_kafka.OFFSET_BEGINNING)

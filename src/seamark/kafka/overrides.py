@@ -192,7 +192,17 @@ def _settle_idempotence(config: dict[str, str], explicit: Mapping[str, str]) -> 
     excluded = (
         explicit.get("acks", "all").strip().lower() not in ("all", "-1")
         or explicit.get("retries", "1").strip() == "0"
-        or int(explicit.get("max.in.flight.requests.per.connection", "1")) > 5
+        or _integer(explicit, "max.in.flight.requests.per.connection", 1) > 5
     )
     if excluded:
         config["enable.idempotence"] = "false"
+
+
+def _integer(config: Mapping[str, str], key: str, default: int) -> int:
+    text = config.get(key, str(default))
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(
+            f"Invalid value {text} for configuration {key}: Not a number of type INT", key=key, value=text
+        ) from None

@@ -20,7 +20,7 @@ from typing import Any, Final
 import confluent_kafka
 
 from seamark.errors import FencedError, KafkaError
-from seamark.kafka.clients import librdkafka_config, redacted
+from seamark.kafka.clients import librdkafka_config, make_client, redacted
 from seamark.kafka.errors import code_of, is_fatal, kafka_error, requires_abort, timeout_error
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -89,10 +89,7 @@ class RecordProducer:
         self._fatal: KafkaError | None = None
         self._is_closed = False
         _log.debug("Producer settings: %s", redacted(config))
-        try:
-            self._producer = confluent_kafka.Producer(config)
-        except confluent_kafka.KafkaException as error:
-            raise kafka_error(error, "make a producer", self.brokers) from error
+        self._producer: Any = make_client(confluent_kafka.Producer, config)
 
     # --- transactions -------------------------------------------------------------------------------------------------
 

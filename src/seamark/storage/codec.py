@@ -5,9 +5,9 @@ Java worker. What is special:
 
 * Maps pass through a Java ``HashMap``: keys come out by the bucket of their hash.
 * Control characters are ``\u001F`` with capitals, characters beyond the BMP two escaped surrogates; all else is UTF-8.
-* Doubles are Java's ``Double.toString``. From JDK 19 on that is the shortest text that reads back; older JDKs print a
-  digit too many for a few numbers (2.0E-3 is fine, 2.2250738585072011E-308 is not). Such a key written by an old JDK is
-  still met, because keys once seen are written again byte for byte.
+* Doubles are Java's ``Double.toString``: from JDK 19 on the shortest text that reads back. Older JDKs print some large
+  numbers otherwise (1.0E23 as 9.999999999999999E22). Such a key of an old JDK is still met, because keys once seen are
+  written again byte for byte.
 * Byte arrays are base64 text. They read back as text.
 """
 
