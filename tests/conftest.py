@@ -12,6 +12,8 @@ from seamark.kafka.broker import EmbeddedBroker
 from seamark.testing.java_connect import JavaConnect
 
 
+pytest_plugins = ["fixtures.spark"]
+
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
     """A real Kafka, shared by all tests of the run: use names of your own, and leave it running."""

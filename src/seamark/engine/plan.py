@@ -46,6 +46,15 @@ class BatchPlan:
         return not self.start
 
 
+def next_batch(last: int | None, now_ms: int) -> int:
+    """The id of a new batch, higher than all before it.
+
+    Targets remember the ids they have seen: one that came up twice would make them skip a batch. So ids begin at the
+    time, and do not repeat even if the topic that held the last one is gone.
+    """
+    return now_ms if last is None else last + 1
+
+
 def plan_source(start: Offsets, latest: Offsets) -> SourcePlan | None:
     """The range between the committed offsets and how far the source says it can read; None if that is nothing.
 

@@ -92,6 +92,7 @@ def session_properties(worker: WorkerConfig, kafka_jars: Iterable[str], *, cores
         "spark.driver.memory": "1g",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
+        "spark.python.daemon.module": "seamark.engine.spark_daemon",
         "spark.python.task.killTimeout": "1s",  # how long the Python side of a cancelled task may go on
         # The session lives as long as the worker and runs a job per batch: Spark's own book-keeping must stay small.
         "spark.ui.retainedJobs": "100",

@@ -1,0 +1,141 @@
+"""What both frame stages have in common: one batch per run, prompt stops, and what a failure means."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import traceback
+import uuid
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from seamark.config.worker import WorkerConfig
+from seamark.connector.frame import ReadLimit
+from seamark.engine.session import cancel_jobs, run_job
+from seamark.engine.stage import Ending, Stage, StageEnvironment, StageOutcome, TaskProgress
+from seamark.errors import ConnectError, FencedError
+
+T = TypeVar("T")
+
+# From executors only text returns. Whatever is listed here lies outside the connector: the same batch may succeed
+# when run again.
+_PASSING: Final = re.compile(
+    r"FencedError|KafkaTimeoutError|RetriableError|ExecutorLostFailure|Python worker exited unexpectedly|"
+    r"no Kafka broker can be reached|FetchFailed|SparkContext was shut down"
+)
+_FAILED_TASK: Final = re.compile(r"Task (\d+) in stage [\d.]+ failed")
+
+
+class FrameStage(Stage):
+    """Runs a frame connector, a batch at a time."""
+
+    def __init__(self, environment: StageEnvironment) -> None:
+        super().__init__(environment)
+        self.name = environment.name
+        self.worker: WorkerConfig = environment.worker.for_connector(environment.config)
+        self.limit = ReadLimit(records=self.worker.batch_max_records, bytes=self.worker.batch_max_bytes)
+        self._stopping = threading.Event()
+        self._group: str | None = None
+        self._tasks = [TaskProgress(task) for task in range(max(1, len(environment.task_configs)))]
+
+    @abstractmethod
+    def run_batch(self) -> bool:
+        """Plan, run and commit one batch; False if there was nothing to do."""
+
+    def cancelled(self) -> None:
+        """A stop has cancelled the batch: make sure that nothing of it is committed from now on."""
+
+    def abandon(self) -> None:
+        """A batch has failed: let go of what may have become unusable. The next run starts from what is stored."""
+
+    def run(self) -> StageOutcome:
+        if self._take_stop():
+            return StageOutcome(Ending.STOPPED)
+        self._set_state("running")
+        try:
+            has_worked = self.run_batch()
+        except Exception as error:
+            return self._ended_by(error)
+        if self._take_stop():
+            return StageOutcome(Ending.STOPPED)
+        self._set_state("running" if has_worked else "idle")
+        return StageOutcome(Ending.WORKED if has_worked else Ending.IDLE)
+
+    def request_stop(self) -> None:
+        self._stopping.set()
+        group = self._group
+        if group is not None:
+            cancel_jobs(self.environment.spark, group)
+
+    def progress(self) -> list[TaskProgress]:
+        return list(self._tasks)
+
+    def run_spark(self, description: str, work: Callable[[], T]) -> T:
+        """Run Spark jobs in the connector's pool; `request_stop` cancels them, and then this raises."""
+        group = f"{self.name}-{uuid.uuid4().hex}"
+        self._group = group
+        try:
+            if self._stopping.is_set():
+                raise _StopRequestedError
+            return run_job(self.environment.spark, self.name, group, work, description=f"{self.name}: {description}")
+        finally:
+            self._group = None
+
+    @property
+    def parallelism(self) -> int:
+        """How many Spark tasks a batch may have."""
+        return max(1, len(self.environment.task_configs))
+
+    def report(self, task: int, *, records: int, bytes_: int, committed_in_s: float) -> None:
+        """Count what a task has done in a batch that is now committed."""
+        progress = self._tasks[task % len(self._tasks)]
+        progress.records += records
+        progress.bytes += bytes_
+        progress.commits += 1
+        progress.commit_ms = committed_in_s * 1000
+        progress.updated_ms = int(time.time() * 1000)
+
+    def _take_stop(self) -> bool:
+        is_set = self._stopping.is_set()
+        self._stopping.clear()
+        if is_set:
+            self._set_state("stopped")
+        return is_set
+
+    def _set_state(self, state: str) -> None:
+        for task in self._tasks:
+            task.state = state
+            if state != "failed":
+                task.error = None
+
+    def _ended_by(self, error: Exception) -> StageOutcome:
+        if self._stopping.is_set():
+            try:
+                self.cancelled()
+            finally:
+                self._take_stop()
+            return StageOutcome(Ending.STOPPED)
+        self.abandon()
+        trace = "".join(traceback.format_exception(error))
+        failed = _FAILED_TASK.search(str(error))
+        task = int(failed[1]) % len(self._tasks) if failed else 0
+        self._tasks[task].state, self._tasks[task].error = "failed", trace
+        return StageOutcome(Ending.FAILED, {task: trace}, retriable=_is_passing(error))
+
+
+class _StopRequestedError(ConnectError):
+    """The stage was told to stop before its Spark job began."""
+
+    def __init__(self) -> None:
+        super().__init__("The connector was told to stop.")
+
+
+def _is_passing(error: Exception) -> bool:
+    if isinstance(error, ConnectError):
+        cause = error.__cause__
+        if not error.retriable and isinstance(cause, Exception):
+            return _is_passing(cause)
+        return error.retriable or isinstance(error, FencedError)
+    return _PASSING.search(str(error)) is not None
