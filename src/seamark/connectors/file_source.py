@@ -31,9 +31,8 @@ log = logging.getLogger(__name__)
 
 FILENAME_FIELD, POSITION_FIELD = "filename", "position"
 DEFAULT_BATCH_SIZE = 2000
-UNSET_BATCH_SIZE = (
-    20000  # ten times Java's default: a poll is a transaction with exactly-once, and those have a fixed price
-)
+# More than Java's default: with exactly-once each poll pays for a transaction. A poll is at most a chunk of 4 MB anyway.
+UNSET_BATCH_SIZE = 50000
 IDLE_POLL_S = 0.2  # a poll without data gives control back after this: the engine renews its lease between polls
 LOOK_INTERVAL_S = 0.01  # how late, at worst, an appended line is noticed
 MISSING_FILE_WARNING_S = 30.0

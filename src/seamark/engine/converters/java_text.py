@@ -25,18 +25,21 @@ def java_double(value: float) -> str:
 
 def java_float(value: float) -> str:
     """`Float.toString` of the nearest 32-bit number: the fewest digits that tell it from its neighbours."""
-    if math.isnan(value) or math.isinf(value):
-        return _java_number(value, "")
-    try:
-        packed = struct.pack(">f", value)
-    except OverflowError:
-        return _java_number(math.copysign(math.inf, value), "")
-    narrowed = struct.unpack(">f", packed)[0]
-    for digits in range(1, 10):
-        text = f"{narrowed:.{digits}g}"
-        if struct.pack(">f", float(text)) == packed:
-            return _java_number(narrowed, text)
+    packed = _pack_float(value)
+    narrowed: float = struct.unpack(">f", packed)[0]
+    if math.isfinite(narrowed):
+        for digits in range(1, 10):
+            text = f"{narrowed:.{digits}g}"
+            if _pack_float(float(text)) == packed:
+                return _java_number(narrowed, text)
     return _java_number(narrowed, repr(narrowed))
+
+
+def _pack_float(value: float) -> bytes:
+    try:
+        return struct.pack(">f", value)
+    except OverflowError:  # Java makes it infinite
+        return struct.pack(">f", math.copysign(math.inf, value))
 
 
 def _java_number(value: float, shortest: str) -> str:

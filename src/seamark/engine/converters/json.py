@@ -220,9 +220,8 @@ class JsonConverter(Converter, HeaderConverter):
         if schema.type is Type.STRUCT:
             if not isinstance(node, dict):
                 raise DataError(f"Structs should be encoded as JSON objects, but found {node_type(node)}")
-            return Struct(
-                schema, {field.name: self._read(field.schema, node.get(field.name)) for field in schema.fields}
-            )
+            members = {field.name: self._read(field.schema, node.get(field.name)) for field in schema.fields}
+            return Struct(schema, {name: value for name, value in members.items() if value is not None})
         values = schema.value_schema
         if schema.type is Type.ARRAY:
             return [self._item(values, item) for item in node] if isinstance(node, list) else []
