@@ -71,6 +71,10 @@ class Offsets(Mapping[SourcePartition, "SourceOffset | None"]):
         offset = self._offsets[as_partition(partition)]
         return None if offset is None else dict(offset)
 
+    def get(self, partition: Mapping[str, Any], default: Any = None) -> Any:  # type: ignore[override]
+        """The offset of a partition, which may be a plain dict, or the default."""
+        return self[partition] if partition in self else default
+
     def __iter__(self) -> Iterator[SourcePartition]:
         return iter(self._offsets)
 

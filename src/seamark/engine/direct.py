@@ -28,6 +28,7 @@ from seamark.engine.task_spec import TaskSpec
 log = logging.getLogger(__name__)
 
 WATCH_S = 0.25
+QUEUED_S = 1.0
 
 
 class DirectStage(Stage):
@@ -177,15 +178,17 @@ class DirectStage(Stage):
         while job.is_alive():
             job.join(WATCH_S)
             now = time.monotonic()
-            self.environment.leases.table.expire(epoch, now)
+            for lease in self.environment.leases.table.expire(epoch, now):
+                log.warning("[%s|task-%d] has not renewed its lease in time", self.environment.name, lease.task)
             self._take_results(epoch)
             lost = any(lease.state is LeaseState.LOST for lease in epoch.leases)
             if epoch.stop_reason is None and self.is_outdated():
                 epoch.stop(Ending.WORKED)
-            waiting_only = epoch.stop_reason is not None and not epoch.held
             if cancel_at is None and (epoch.stop_reason is not None or lost):
-                # A task that neither ends nor answers is given the time to notice by itself before Spark ends it.
-                cancel_at = now + (0.0 if waiting_only and not lost else grace_s)
+                # A task that neither ends nor answers is given the time to notice by itself before Spark ends it; one that
+                # still waits for a slot has nothing to notice.
+                is_queued = not epoch.held and any(lease.state is LeaseState.WAITING for lease in epoch.leases)
+                cancel_at = now + (min(QUEUED_S, grace_s) if is_queued else grace_s)
             if cancel_at is not None and now >= cancel_at and job.is_alive():
                 cancel_jobs(self.environment.spark, epoch.id)
                 cancel_at = now + grace_s
@@ -212,7 +215,7 @@ class DirectStage(Stage):
         }
         if retriable:
             return StageOutcome(Ending.FAILED, retriable, retriable=True)
-        if error is not None:
+        if error is not None and any(lease.state is not LeaseState.RELEASED for lease in epoch.leases):
             return StageOutcome(Ending.FAILED, {lease.task: error for lease in epoch.leases}, retriable=True)
         if len(self._failed) >= len(self.environment.task_configs):
             return StageOutcome(Ending.FAILED, dict(self._failed))

@@ -17,6 +17,7 @@ from seamark.kafka.clients import effective_client_config
 from seamark.storage.sink_offsets import SinkOffsets
 
 METADATA_S = 10.0  # how often the worker looks for new topics and partitions
+MISSING_S = 1.0  # the same while none of the topics exists yet
 
 
 def subscribed_topics(config: Mapping[str, str], admin: Admin) -> list[str]:
@@ -48,7 +49,7 @@ class SinkServices:
         raise TypeError("a sink task has no source offsets")
 
     def commit_sink(self, task: int, body: Mapping[str, Any]) -> None:
-        self._offsets.commit({TopicPartition(topic, partition): offset for topic, partition, offset in body["offsets"]})
+        self._offsets.alter({TopicPartition(topic, partition): offset for topic, partition, offset in body["offsets"]})
 
 
 class DirectSinkStage(DirectStage):
@@ -61,13 +62,14 @@ class DirectSinkStage(DirectStage):
         worker, config, name = environment.worker.raw, environment.config, environment.name
         self._consumer_config = effective_client_config("consumer", worker, config, connector_name=name, task=None)
         self._admin = Admin(effective_client_config("admin", worker, config, connector_name=name, task=None))
-        self._offsets = SinkOffsets(self._admin, self._consumer_config["group.id"])
+        self._offsets = SinkOffsets.for_connector(config, worker)
         self._planned: dict[TopicPartition, int] = {}
         self._looked_at = 0.0
+        self._is_outdated = False
 
     def plan(self) -> dict[int, dict[str, Any]]:
         partitions = self._partitions()
-        self._looked_at = time.monotonic()
+        self._looked_at, self._is_outdated = time.monotonic(), False
         committed = self._offsets.read()
         start = {partition: committed[partition] for partition in partitions if partition in committed}
         start |= self._reset([partition for partition in partitions if partition not in committed])
@@ -84,13 +86,14 @@ class DirectSinkStage(DirectStage):
         outcome = super().run()
         if outcome.ending is Ending.IDLE:
             # Where a partition never had a record nothing was committed; its planned start is still where it goes on.
-            self._planned |= self._offsets.read(list(self._planned)) if self._planned else {}
+            committed = self._offsets.read()
+            self._planned |= {partition: committed[partition] for partition in self._planned if partition in committed}
         return outcome
 
     def has_work(self) -> bool | None:
         if self.is_outdated():
             return True
-        ends = self._admin.list_offsets(list(self._planned), "latest") if self._planned else {}
+        ends = self._admin.list_offsets(dict.fromkeys(self._planned, "latest")) if self._planned else {}
         return any(ends.get(partition, 0) > position for partition, position in self._planned.items())
 
     def can_tell_work(self) -> bool:
@@ -100,12 +103,15 @@ class DirectSinkStage(DirectStage):
         return None if self.is_outdated() else self._planned
 
     def is_outdated(self) -> bool:
-        if time.monotonic() - self._looked_at < METADATA_S:
-            return False
-        self._looked_at = time.monotonic()
-        return set(self._partitions()) != set(self._planned)
+        interval_s = METADATA_S if self._planned else MISSING_S
+        if not self._is_outdated and time.monotonic() - self._looked_at >= interval_s:
+            self._looked_at = time.monotonic()
+            self._is_outdated = set(self._partitions()) != set(self._planned)
+        return self._is_outdated
 
     def close(self) -> None:
+        super().close()
+        self._offsets.close()
         self._admin.close()
 
     def _partitions(self) -> list[TopicPartition]:
@@ -115,11 +121,13 @@ class DirectSinkStage(DirectStage):
         if not partitions:
             return {}
         policy = self._consumer_config.get("auto.offset.reset", "earliest").lower()
-        if policy not in ("earliest", "latest"):
-            raise ConfigError(
-                f"Consumer group {self._offsets.group} has no committed offset for {', '.join(map(str, partitions))} and "
-                f"consumer.override.auto.offset.reset is {policy!r}. Commit offsets for it, or use earliest or latest.",
-                key="consumer.override.auto.offset.reset",
-                value=policy,
-            )
-        return dict(self._admin.list_offsets(partitions, policy))
+        if policy == "earliest":
+            return self._admin.list_offsets(dict.fromkeys(partitions, "earliest"))
+        if policy == "latest":
+            return self._admin.list_offsets(dict.fromkeys(partitions, "latest"))
+        raise ConfigError(
+            f"Consumer group {self._offsets.group_id} has no committed offset for {', '.join(map(str, partitions))} and "
+            f"consumer.override.auto.offset.reset is {policy!r}. Commit offsets for it, or use earliest or latest.",
+            key="consumer.override.auto.offset.reset",
+            value=policy,
+        )

@@ -12,13 +12,13 @@ from seamark.connector.source import SourceConnector
 from seamark.engine.direct import DirectStage
 from seamark.engine.leases import EpochServices
 from seamark.engine.stage import Ending, StageOutcome
-from seamark.storage.offsets import OffsetStore
+from seamark.storage.layered import ConnectorOffsetStore
 
 
 class SourceServices:
     """Reads and writes source offsets on behalf of tasks that hold a lease."""
 
-    def __init__(self, connector: str, store: OffsetStore, timeout_s: float) -> None:
+    def __init__(self, connector: str, store: ConnectorOffsetStore, timeout_s: float) -> None:
         self._connector, self._store, self._timeout_s = connector, store, timeout_s
         # Two tasks of a connector may share a source partition: their commits must not cross.
         self._lock = threading.Lock()
@@ -35,7 +35,8 @@ class SourceServices:
         offsets = {SourcePartition(entry["partition"]): entry["offset"] for entry in body["offsets"]}
         with self._lock:
             if body["store"] == "secondary":
-                self._store.write_secondary(self._connector, offsets, self._timeout_s)
+                self._store.write_deletions_to_secondary(self._connector, offsets, self._timeout_s)
+                self._store.copy_to_secondary(self._connector, offsets, self._timeout_s)
             else:
                 self._store.write(self._connector, offsets, self._timeout_s)
 
@@ -53,7 +54,7 @@ class DirectSourceStage(DirectStage):
         environment = self.environment
         fields: dict[str, Any] = {"exactly_once": environment.exactly_once}
         if environment.exactly_once:
-            fields["offsets_topic"] = environment.offsets.primary_topic
+            fields["offsets_topic"] = environment.offsets.topic
             fields["has_secondary"] = environment.offsets.has_secondary
         group = environment.worker.group_id
         return {

@@ -49,8 +49,8 @@ def run_partition(index: int, specs: Iterator[str]) -> Iterator[str]:
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    # A retry of the whole stage must count as later than any attempt of the former one.
-    attempt = 0 if context is None else context.attemptNumber() + 1000 * context.stageAttemptNumber()
+    # Unique in the Spark application and growing: whichever attempt was started later has the higher one.
+    attempt = 0 if context is None else context.taskAttemptId()
     for spec in specs:
         yield DirectTask(TaskSpec.from_json(spec), attempt).run()
 

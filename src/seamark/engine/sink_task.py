@@ -89,8 +89,9 @@ class SinkLoop:
         else:
             records = [self._pipeline.convert(consumed(message)) for message in messages]
             delivered = self._put(lambda: self._task.put(records))
-        if messages and delivered:
+        if delivered:
             self._current.update(self._consumer.positions())
+        if messages and delivered:
             self._progress.records += len(messages)
             self._progress.bytes += size_of(messages)
         return delivered

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seamark.connector.sink import TopicPartition
     from seamark.engine.lease_server import LeaseServer
     from seamark.engine.plugins import Plugins
-    from seamark.storage.offsets import OffsetStore
+    from seamark.storage.layered import ConnectorOffsetStore
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class StageEnvironment:
     connector: Connector
     worker: WorkerConfig
     spark: SparkSession
-    offsets: OffsetStore
+    offsets: ConnectorOffsetStore
     plugins: Plugins
     leases: LeaseServer
     exactly_once: bool = False
@@ -104,5 +104,6 @@ class Stage(ABC):
     def progress(self) -> list[TaskProgress]:
         """Live progress per task."""
 
-    def close(self) -> None:  # noqa: B027 - optional
+    def close(self) -> None:
         """Release what the stage holds; it is not run again."""
+        self.environment.offsets.stop()

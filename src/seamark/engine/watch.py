@@ -116,7 +116,7 @@ class WorkWatcher:
             return []
         try:
             admin = self._admins.get(cluster) or self._admins.setdefault(cluster, Admin(dict(cluster)))
-            ends = admin.list_offsets(partitions, "latest")
+            ends = admin.list_offsets(dict.fromkeys(partitions, "latest"))
         except Exception as error:
             log.warning("The ends of %d idle partitions could not be read: %s", len(partitions), error)
             return []

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import confluent_kafka
 
-from seamark.errors import KafkaError
 from seamark.kafka.clients import librdkafka_config
 from seamark.kafka.errors import code_of, kafka_error
 from seamark.kafka.topic_partitions import TopicPartition
+
+_log = logging.getLogger(__name__)
 
 _TIMESTAMP_TYPES = {
     confluent_kafka.TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
@@ -43,13 +45,16 @@ class RecordConsumer:
         config.update({"enable.auto.commit": False, "enable.auto.offset.store": False})
         # Offsets out of range (the log was truncated) are ours to report, unless the user asked for a reset.
         config.setdefault("group.id", "seamark")
-        config["logger"] = _quiet
+        # The end of a partition tells where reading goes on after the markers of transactions, which are no messages.
+        config["enable.partition.eof"] = True
+        config["logger"] = _log
         self._servers = config.get("bootstrap.servers")
         try:
             self._consumer = confluent_kafka.Consumer(config)
         except confluent_kafka.KafkaException as error:
             raise kafka_error(error, "create a consumer", self._servers) from error
         self._assignment: list[TopicPartition] = []
+        self._ends: dict[TopicPartition, int] = {}
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these partitions from these offsets; -1 means by `auto.offset.reset`."""
@@ -85,20 +90,28 @@ class RecordConsumer:
             error = message.error()
             if error is None:
                 good.append(message)
-            elif code_of(error) not in ("_PARTITION_EOF", "_ALL_BROKERS_DOWN", "_TRANSPORT"):
+            elif code_of(error) == "_PARTITION_EOF":
+                self._ends[TopicPartition(message.topic(), message.partition())] = message.offset()
+            elif code_of(error) not in ("_ALL_BROKERS_DOWN", "_TRANSPORT"):
                 where = f"read from {message.topic()}-{message.partition()}" if message.topic() else "read from Kafka"
                 raise kafka_error(error, where, self._servers)
         return good
 
     def positions(self) -> dict[TopicPartition, int]:
-        """The next offset of each partition that something was read from."""
-        positions = self._consumer.position(
-            [confluent_kafka.TopicPartition(each.topic, each.partition) for each in self._assignment]
-        )
-        return {TopicPartition(each.topic, each.partition): each.offset for each in positions if each.offset >= 0}
+        """The next offset of each partition that something was read from, or whose end was seen."""
+        asked = [confluent_kafka.TopicPartition(each.topic, each.partition) for each in self._assignment]
+        positions = {
+            TopicPartition(each.topic, each.partition): each.offset
+            for each in self._consumer.position(asked)
+            if each.offset >= 0
+        }
+        for partition, end in self._ends.items():
+            positions[partition] = max(end, positions.get(partition, end))
+        return positions
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Read this partition from that offset next."""
+        self._ends.pop(partition, None)
         try:
             self._consumer.seek(confluent_kafka.TopicPartition(partition.topic, partition.partition, offset))
         except confluent_kafka.KafkaException as error:
@@ -144,17 +157,3 @@ def consumed(message: Any) -> ConsumedRecord:
 def size_of(messages: Sequence[Any]) -> int:
     """The bytes of keys and values."""
     return sum(len(message.value() or b"") + len(message.key() or b"") for message in messages)
-
-
-class _QuietLogger:
-    """librdkafka's own log lines go where ours go, at their level; errors reach us as exceptions anyway."""
-
-    def log(self, level: int, message: str, *arguments: Any, **_: Any) -> None:
-        import logging
-
-        logging.getLogger("seamark.kafka.librdkafka").log(min(level, logging.DEBUG), message, *arguments)
-
-
-_quiet = _QuietLogger()
-
-__all__ = ["ConsumedRecord", "KafkaError", "RecordConsumer", "consumed", "size_of", "values_of"]

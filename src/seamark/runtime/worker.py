@@ -23,7 +23,7 @@ from seamark.errors import AlreadyExistsError, ConfigError, NotFoundError
 from seamark.kafka.clients import effective_client_config
 from seamark.runtime.runner import ConnectorRunner, stage_for
 from seamark.runtime.states import ConnectorStatus, State, TargetState
-from seamark.storage.layered import offset_store_for, worker_offset_store
+from seamark.storage.layered import ConnectorOffsetStore, offset_store_for, worker_offset_store
 from seamark.storage.offsets import OffsetStore
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Worker:
 
     def __init__(self, config: WorkerConfig, *, spark: SparkSession | None = None) -> None:
         """`spark` shares a session that the caller stops; without it the worker starts and stops its own."""
-        self.config = config
+        self.config = _with_defaults(config)
         self.plugins = Plugins(config.plugin_path)
         self._spark, self._owns_spark = spark, spark is None
         self._leases = LeaseServer(host=self._lease_host())
@@ -63,7 +63,7 @@ class Worker:
 
     def start(self) -> None:
         """Connect to Kafka and Spark."""
-        self._offsets = worker_offset_store(self.config)
+        self._offsets = worker_offset_store(self.config.raw)
         self._offsets.start()
         if self._spark is None:
             self._spark = start_session(self.config)
@@ -166,7 +166,7 @@ class Worker:
                 known = ", ".join(sorted(self._runners)) or "none"
                 raise NotFoundError(f"Connector {name} not found; known connectors: {known}") from None
 
-    def connector_offsets(self, name: str) -> OffsetStore:
+    def connector_offsets(self, name: str) -> ConnectorOffsetStore:
         """The offset store that a connector uses."""
         return self._store(name, self.runner(name).config)
 
@@ -210,8 +210,8 @@ class Worker:
     def _admin_config(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
         return effective_client_config("admin", self.config.raw, config, connector_name=name, task=None)
 
-    def _store(self, name: str, config: Mapping[str, str]) -> OffsetStore:
-        return offset_store_for(name, config, self.config, self.offsets, exactly_once=self.config.exactly_once)
+    def _store(self, name: str, config: Mapping[str, str]) -> ConnectorOffsetStore:
+        return offset_store_for({**config, "name": name}, self.config.raw, self.offsets, self.config.exactly_once)
 
     def _stage(self, name: str, config: Mapping[str, str], connector: Connector, tasks: list[dict[str, str]]) -> Stage:
         store = self._store(name, config)
@@ -229,3 +229,11 @@ class Worker:
             exactly_once=self.config.exactly_once and isinstance(connector, SourceConnector),
         )
         return stage_for(environment)
+
+
+def _with_defaults(config: WorkerConfig) -> WorkerConfig:
+    """The settings whose defaults other parts, and executors, must agree on, written out."""
+    defaults = {"group.id": config.group_id}
+    if not config.offset_storage_file:
+        defaults["offset.storage.topic"] = config.offset_storage_topic
+    return config.with_properties({**defaults, **config.raw})
