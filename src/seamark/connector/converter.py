@@ -15,8 +15,8 @@ class Converter(ABC):
     """Turns keys or values into bytes and back; must be usable from one thread at a time."""
 
     passes: ClassVar[tuple[type, ...]] = ()
-    """Python types whose schemaless or primitive values this converter writes as they are (str as UTF-8). Lets the engine skip
-    the conversion of whole batches."""
+    """Python types whose schemaless or primitive values this converter writes as they are (str as UTF-8). Lets the
+    engine skip the conversion of whole batches."""
 
     @classmethod
     def config_def(cls) -> ConfigDef:

@@ -1,8 +1,8 @@
 """Frame flavour: connectors that work on Spark DataFrames, a planned range at a time.
 
-A frame source says how far it could read (`latest`) and turns a range into a DataFrame (`read`); a frame sink writes the DataFrame
-of a range of topics. The engine plans, runs the Spark job and commits; positions are the same source offsets and consumer-group
-offsets as everywhere, never a Spark checkpoint.
+A frame source says how far it could read (`latest`) and turns a range into a DataFrame (`read`); a frame sink writes
+the DataFrame of a range of topics. The engine plans, runs the Spark job and commits; positions are the same source
+offsets and consumer-group offsets as everywhere, never a Spark checkpoint.
 """
 
 from __future__ import annotations
@@ -56,19 +56,22 @@ class _FrameConnector(Connector):
 class FrameSource(_FrameConnector, SourceConnector):
     """A source that Spark reads.
 
-    Rows of `read` have the columns ``value`` and optionally ``key``, ``topic``, ``partition``, ``timestamp`` (milliseconds) and
-    ``headers`` (array of ``struct<key: string, value: binary>``). ``key`` and ``value`` are strings or bytes, produced as they are,
-    or any other Spark type, which goes through the connector's converter.
+    Rows of `read` have the columns ``value`` and optionally ``key``, ``topic``, ``partition``, ``timestamp``
+    (milliseconds) and ``headers`` (array of ``struct<key: string, value: binary>``). ``key`` and ``value`` are
+    strings or bytes, produced as they are, or any other Spark type, which goes through the connector's converter.
     """
 
     task_class: ClassVar[type[Any]] = object
     stable_partitions: ClassVar[bool] = False
-    """True if `read` of the same range always gives the same rows in the same Spark partitions. If not, rows are repartitioned by
-    content, so that a replayed batch gives each writer the same rows."""
+    """True if `read` of the same range always gives the same rows in the same Spark partitions. If not, rows are
+    repartitioned by content, so that a replayed batch gives each writer the same rows."""
 
     @abstractmethod
     def latest(self, start: Offsets, limit: ReadLimit) -> Offsets:
-        """How far a batch that begins at `start` may reach; equal to `start` if there is nothing new. Runs in the worker."""
+        """How far a batch that begins at `start` may reach.
+
+        Equal to `start` if there is nothing new. Runs in the worker.
+        """
 
     @abstractmethod
     def read(self, spark: SparkSession, start: Offsets, end: Offsets) -> DataFrame:
@@ -78,13 +81,16 @@ class FrameSource(_FrameConnector, SourceConnector):
 class FrameSink(_FrameConnector, SinkConnector):
     """A sink that Spark writes.
 
-    The DataFrame has the columns of Spark's Kafka source (``key``, ``value``, ``topic``, ``partition``, ``offset``, ``timestamp``,
-    ``timestampType``, ``headers``) with key and value as bytes.
+    The DataFrame has the columns of Spark's Kafka source (``key``, ``value``, ``topic``, ``partition``, ``offset``,
+    ``timestamp``, ``timestampType``, ``headers``) with key and value as bytes.
     """
 
     task_class: ClassVar[type[Any]] = object
     idempotent: ClassVar[bool] = False
-    """True if writing a batch again with the same `SinkBatch.id` leaves each record once. Otherwise the sink is at-least-once."""
+    """True if writing a batch again with the same `SinkBatch.id` leaves each record once.
+
+    Otherwise the sink is at-least-once.
+    """
 
     @abstractmethod
     def write(self, frame: DataFrame, batch: SinkBatch) -> None:

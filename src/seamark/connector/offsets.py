@@ -1,17 +1,17 @@
 """Source partitions and source offsets: plain maps that say where a source is.
 
-Kafka Connect uses a map as the key of a map. Here a `SourcePartition` is such a map, frozen and hashable; wherever one is expected,
-a plain ``dict`` does too. An offset is a plain map, or None for "no offset" (a tombstone in the offsets topic).
+Kafka Connect uses a map as the key of a map. Here a `SourcePartition` is such a map, frozen and hashable; wherever
+one is expected, a plain ``dict`` does too. An offset is a plain map, or None for "no offset" (a tombstone in the
+offsets topic).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Union
+from typing import Any
 
 from seamark.errors import DataError
 
-Scalar = Union[str, int, float, bool, bytes, None]
 SourceOffset = Mapping[str, Any]
 
 
@@ -71,7 +71,7 @@ class Offsets(Mapping[SourcePartition, "SourceOffset | None"]):
         offset = self._offsets[as_partition(partition)]
         return None if offset is None else dict(offset)
 
-    def get(self, partition: Mapping[str, Any], default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, partition: Mapping[str, Any], default: Any = None) -> Any:
         """The offset of a partition, which may be a plain dict, or the default."""
         return self[partition] if partition in self else default
 
@@ -115,5 +115,6 @@ def check_offset_map(data: object) -> None:
             )
         if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
             raise DataError(
-                f"Offsets may only contain primitive types as values, but field {name} contains class java.math.BigInteger"
+                f"Offsets may only contain primitive types as values, but field {name} contains "
+                "class java.math.BigInteger"
             )

@@ -1,7 +1,8 @@
 """Records as connectors see them: key, value, headers, timestamp, schemas, and where they come from.
 
-`SourceRecord` and `SinkRecord` are one record each. `RecordBatch` is many records of one source partition as columns: a source that
-returns batches spares the engine an object per record and is several times faster where no transform needs to look inside.
+`SourceRecord` and `SinkRecord` are one record each. `RecordBatch` is many records of one source partition as columns:
+a source that returns batches spares the engine an object per record and is several times faster where no transform
+needs to look inside.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class ConnectRecord:
 class SourceRecord(ConnectRecord):
     """A record on its way into Kafka, with the source position right after it.
 
-    `source_offset` is where reading goes on once this record is committed; records with an equal `source_partition` must be
-    returned in order. A record with neither is produced, but moves no position.
+    `source_offset` is where reading goes on once this record is committed; records with an equal `source_partition`
+    must be returned in order. A record with neither is produced, but moves no position.
     """
 
     source_partition: Mapping[str, Any] | None = None
@@ -83,8 +84,9 @@ class SinkRecord(ConnectRecord):
 class RecordBatch:
     """Records of one topic and one source partition, as columns.
 
-    `source_offset` is the position after the *last* record: the batch is committed whole. `keys` and `timestamps` are None where no
-    record has one. A source that must be able to commit within a batch returns `SourceRecord` objects or smaller batches.
+    `source_offset` is the position after the *last* record: the batch is committed whole. `keys` and `timestamps` are
+    None where no record has one. A source that must be able to commit within a batch returns `SourceRecord` objects
+    or smaller batches.
     """
 
     topic: str

@@ -100,14 +100,18 @@ class SinkTask(ABC):
         """
 
     put_values: ClassVar[Callable[..., None] | None] = None
-    """Optional fast path ``put_values(self, values: list[bytes | None])`` of a task that needs nothing but the raw values of
-    records, in order. The engine calls it instead of `put` if the value converter keeps bytes and nothing else looks at records."""
+    """Optional fast path ``put_values(self, values: list[bytes | None])`` of a task that needs nothing but the raw
+    values of records, in order. The engine calls it instead of `put` if the value converter keeps bytes and nothing
+    else looks at records."""
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:  # noqa: B027 - optional
         """Make everything before these offsets durable; after it they are committed."""
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int] | None:
-        """What is safe to commit now. By default `flush` is called and everything is; return fewer or lower ones if not."""
+        """What is safe to commit now.
+
+        By default `flush` is called and everything is; return fewer or lower ones if not.
+        """
         self.flush(offsets)
         return offsets
 
@@ -126,6 +130,7 @@ class SinkConnector(Connector):
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Check, before they are committed, offsets that an administrator wants (KIP-875); None resets a partition.
 
-        Raise to refuse them. Return True if the connector vouches for them. May be called twice with the same arguments.
+        Raise to refuse them. Return True if the connector vouches for them. May be called twice with the same
+        arguments.
         """
         return False

@@ -22,19 +22,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, ClassVar, Union
+from typing import Any, ClassVar
 
 from seamark.connector.connector import Connector
 from seamark.connector.offsets import Offsets, SourceOffset, SourcePartition
 from seamark.connector.records import RecordBatch, RecordMetadata, SourceRecord
 from seamark.connector.transactions import TransactionContext
 
-OffsetUpdates = Union[
-    Mapping[SourcePartition, Union[SourceOffset, None]],
-    Iterable[tuple[Mapping[str, Any], Union[SourceOffset, None]]],
-    None,
-]
-Polled = Union[Sequence[SourceRecord], RecordBatch, None]
+OffsetUpdates = (
+    Mapping[SourcePartition, SourceOffset | None] | Iterable[tuple[Mapping[str, Any], SourceOffset | None]] | None
+)
+Polled = Sequence[SourceRecord] | RecordBatch | None
 
 
 class ExactlyOnceSupport(Enum):
@@ -63,8 +61,8 @@ class SourceTaskContext:
 class SourceTask(ABC):
     """Reads records; runs inside a Spark task.
 
-    The resume position is handed to `start`: resuming is never the author's bookkeeping. Calls come from one thread, except that
-    `commit_record` may come from the producer's. `stop` may never be called if the process dies.
+    The resume position is handed to `start`: resuming is never the author's bookkeeping. Calls come from one thread,
+    except that `commit_record` may come from the producer's. `stop` may never be called if the process dies.
     """
 
     context: SourceTaskContext
@@ -86,10 +84,10 @@ class SourceTask(ABC):
     def update_offsets(self, offsets: Offsets) -> OffsetUpdates:
         """Hook to change the offsets that are about to be committed (KIP-910).
 
-        Called before each commit with the offset of the latest record of that commit, per source partition. What is returned is
-        committed too: it can move a partition, add one, or remove one (offset None writes a tombstone). Partitions left out are
-        committed as they are; None or nothing changes nothing. The argument must not be modified. An exception fails the task and
-        nothing is committed.
+        Called before each commit with the offset of the latest record of that commit, per source partition. What is
+        returned is committed too: it can move a partition, add one, or remove one (offset None writes a tombstone).
+        Partitions left out are committed as they are; None or nothing changes nothing. The argument must not be
+        modified. An exception fails the task and nothing is committed.
         """
         return None
 
@@ -105,8 +103,8 @@ class SourceConnector(Connector):
     def alter_offsets(self, config: Mapping[str, str], offsets: Offsets) -> bool:
         """Check, before they are written, offsets that an administrator wants (KIP-875); None resets a partition.
 
-        Raise to refuse them. Return True if the connector vouches for them. Called on an instance that was never started; may be
-        called twice with the same arguments.
+        Raise to refuse them. Return True if the connector vouches for them. Called on an instance that was never
+        started; may be called twice with the same arguments.
         """
         return False
 
@@ -119,9 +117,10 @@ class SourceConnector(Connector):
         return ConnectorTransactionBoundaries.UNSUPPORTED
 
     def has_work(self, config: Mapping[str, str], offsets: Offsets) -> bool | None:
-        """A cheap look, from the worker, whether a task would find records past these offsets; None if that cannot be told.
+        """A cheap look, from the worker, whether a task would find records past these offsets; None if that cannot be
+        told.
 
-        Lets an idle connector give its Spark slot back. Called about twice a second while idle, so it must not do much more than
-        a ``stat``. A connector that returns None keeps its slot (see `seamark.idle.release`).
+        Lets an idle connector give its Spark slot back. Called about twice a second while idle, so it must not do
+        much more than a ``stat``. A connector that returns None keeps its slot (see `seamark.idle.release`).
         """
         return None

@@ -6,7 +6,10 @@ from seamark.connector.records import SourceRecord
 
 
 class TransactionContext:
-    """Requests of a source task about the current transaction; honoured after the records of the current `poll` were sent."""
+    """Requests of a source task about the current transaction.
+
+    Honoured after the records of the current `poll` were sent.
+    """
 
     def __init__(self) -> None:
         self._commit = False

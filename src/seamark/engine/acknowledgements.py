@@ -1,7 +1,9 @@
-"""Which source offsets may be committed without exactly-once: those of the longest acknowledged prefix per source partition.
+"""Which source offsets may be committed without exactly-once: those of the longest acknowledged prefix per source
+partition.
 
-Records of one source partition are submitted in order; they are acknowledged by Kafka in any order (they may go to several topic
-partitions). The offset of a record may be stored only when every record before it is acknowledged too. Pure bookkeeping, no I/O.
+Records of one source partition are submitted in order; they are acknowledged by Kafka in any order (they may go to
+several topic partitions). The offset of a record may be stored only when every record before it is acknowledged too.
+Pure bookkeeping, no I/O.
 """
 
 from __future__ import annotations

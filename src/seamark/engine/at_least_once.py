@@ -35,8 +35,9 @@ class AtLeastOnceCommitter(Committer):
 
     @property
     def producer(self) -> RecordProducer:
-        """Made with the first records, because it depends on their kind: a report for each record costs a third of the throughput
-        and is needed only where records come one by one, each with an offset of its own."""
+        """Made with the first records, because it depends on their kind: a report for each record costs a third of
+        the throughput and is needed only where records come one by one, each with an offset of its own.
+        """
         if self._producer is None:
             self._producer = self.parts.make_producer(reports_successes=self._is_precise, on_wait=self._waiting)
         return self._producer

@@ -1,8 +1,8 @@
 """How a source task's records and offsets are made durable: the two committers.
 
-The loop of a source task hands over what `poll` returned and says when it has nothing; the committer decides when to commit.
-`ExactlyOnceCommitter` puts records and offsets in one transaction. `AtLeastOnceCommitter` sends records as they come and stores, every
-`offset.flush.interval.ms`, the offsets of what Kafka has acknowledged.
+The loop of a source task hands over what `poll` returned and says when it has nothing; the committer decides when to
+commit. `ExactlyOnceCommitter` puts records and offsets in one transaction. `AtLeastOnceCommitter` sends records as
+they come and stores, every `offset.flush.interval.ms`, the offsets of what Kafka has acknowledged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The direct stage, worker's side: one Spark job per epoch, one Spark partition per Connect task.
 
-`DirectStage.run` opens an epoch with a lease per task, starts the Spark job and watches it. What the tasks do is in `direct_task`; what
-they may ask of the worker while they hold a lease is in the two `EpochServices` here.
+`DirectStage.run` opens an epoch with a lease per task, starts the Spark job and watches it. What the tasks do is in
+`direct_task`; what they may ask of the worker while they hold a lease is in the two `EpochServices` here.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class DirectStage(Stage):
             return StageOutcome(Ending.IDLE)
         epoch = self._open(planned)
         try:
-            error = self._run_job(epoch, [self._spec(epoch, task, fields).to_json() for task, fields in planned.items()])
+            error = self._run_job(
+                epoch, [self._spec(epoch, task, fields).to_json() for task, fields in planned.items()]
+            )
         finally:
             self.environment.leases.close(epoch)
             self._epoch = None
@@ -185,8 +187,8 @@ class DirectStage(Stage):
             if epoch.stop_reason is None and self.is_outdated():
                 epoch.stop(Ending.WORKED)
             if cancel_at is None and (epoch.stop_reason is not None or lost):
-                # A task that neither ends nor answers is given the time to notice by itself before Spark ends it; one that
-                # still waits for a slot has nothing to notice.
+                # A task that neither ends nor answers is given the time to notice by itself before Spark ends it; one
+                # that still waits for a slot has nothing to notice.
                 is_queued = not epoch.held and any(lease.state is LeaseState.WAITING for lease in epoch.leases)
                 cancel_at = now + (min(QUEUED_S, grace_s) if is_queued else grace_s)
             if cancel_at is not None and now >= cancel_at and job.is_alive():

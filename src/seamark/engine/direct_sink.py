@@ -125,8 +125,9 @@ class DirectSinkStage(DirectStage):
             return self._admin.list_offsets(dict.fromkeys(partitions, "earliest"))
         if policy == "latest":
             return self._admin.list_offsets(dict.fromkeys(partitions, "latest"))
+        without = ", ".join(map(str, partitions))
         raise ConfigError(
-            f"Consumer group {self._offsets.group_id} has no committed offset for {', '.join(map(str, partitions))} and "
+            f"Consumer group {self._offsets.group_id} has no committed offset for {without} and "
             f"consumer.override.auto.offset.reset is {policy!r}. Commit offsets for it, or use earliest or latest.",
             key="consumer.override.auto.offset.reset",
             value=policy,

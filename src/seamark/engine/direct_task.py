@@ -1,7 +1,7 @@
 """What runs inside a Spark task of a direct stage: set up a source or sink task, run its loop, report how it ended.
 
-A failure of the connector's code is not a failure of the Spark task: retrying it would repeat it. It is reported through the lease, and
-the Spark task ends cleanly. Spark's own retries are for lost processes and machines.
+A failure of the connector's code is not a failure of the Spark task: retrying it would repeat it. It is reported
+through the lease, and the Spark task ends cleanly. Spark's own retries are for lost processes and machines.
 """
 
 from __future__ import annotations
@@ -112,7 +112,9 @@ class DirectTask:
         task_class: type[SourceTask] = self._plugins.load(spec.task_class, spec.plugin_path)
         producer: RecordProducer | None = None
         if spec.exactly_once:
-            producer = self._make_producer(stack, reports_successes=wants_commit_record(task_class), on_wait=lease.check)
+            producer = self._make_producer(
+                stack, reports_successes=wants_commit_record(task_class), on_wait=lease.check
+            )
             # From here on no older task of this id can commit; only then is it safe to ask where to start.
             producer.init_transactions()
         answer = lease.call("offsets")
@@ -120,7 +122,9 @@ class DirectTask:
         raw_keys = {SourcePartition(entry["partition"]): b64decode(entry["key"]) for entry in answer["raw_keys"]}
 
         boundary = transaction_boundary(spec.config)
-        transaction = TransactionContext() if producer is not None and boundary is TransactionBoundary.CONNECTOR else None
+        transaction = (
+            TransactionContext() if producer is not None and boundary is TransactionBoundary.CONNECTOR else None
+        )
         task = task_class()
         task.context = SourceTaskContext(spec.connector, spec.task, transaction)
         stack.callback(self._stop_task, task)
@@ -150,11 +154,11 @@ class DirectTask:
         return TopicCreation.from_config(self._spec.config, self._spec.worker)
 
     def _at_least_once(self, parts: CommitterParts) -> Committer:
-        return AtLeastOnceCommitter(
-            parts, self._worker.offset_flush_interval_ms, self._worker.offset_flush_timeout_ms
-        )
+        return AtLeastOnceCommitter(parts, self._worker.offset_flush_interval_ms, self._worker.offset_flush_timeout_ms)
 
-    def _exactly_once(self, parts: CommitterParts, producer: RecordProducer, boundary: TransactionBoundary) -> Committer:
+    def _exactly_once(
+        self, parts: CommitterParts, producer: RecordProducer, boundary: TransactionBoundary
+    ) -> Committer:
         return ExactlyOnceCommitter(
             parts,
             producer,

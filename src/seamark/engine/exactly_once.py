@@ -156,7 +156,10 @@ class ExactlyOnceCommitter(Committer):
         self.tell_task()
 
     def _write_secondary(self, what: str, offsets: OffsetMap, wanted: Callable[[SourceOffset | None], bool]) -> None:
-        """Copy offsets to the worker's own topic. Tombstones go there first: left behind, they would bring offsets back."""
+        """Copy offsets to the worker's own topic.
+
+        Tombstones go there first: left behind, they would bring offsets back.
+        """
         chosen = {partition: offset for partition, offset in offsets.items() if wanted(offset)}
         if not self._has_secondary or not chosen:
             return

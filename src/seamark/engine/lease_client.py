@@ -1,7 +1,8 @@
 """The task's side of leases: runs inside a Spark task on an executor.
 
-A thread renews the lease about once a second and keeps the last directive. If the worker does not answer within the lease time, the lease
-is lost: the task's loop sees it and throws its open transaction away; should the loop be stuck in a connector's code, the process ends.
+A thread renews the lease about once a second and keeps the last directive. If the worker does not answer within the
+lease time, the lease is lost: the task's loop sees it and throws its open transaction away; should the loop be stuck
+in a connector's code, the process ends.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
 ========================================== ============================================================================
 ``POST /internal/leases/{id}/acquire``     begin to work; answers the directive
-``POST /internal/leases/{id}/renew``       progress up, directive down; held back until there is news or `wait_ms` is over
-``POST /internal/leases/{id}/offsets``     committed source offsets, read to the end of the store
-``POST /internal/leases/{id}/commit``      store source offsets (at-least-once, or the secondary store)
-``POST /internal/leases/{id}/commit-sink`` commit consumer-group offsets
-``POST /internal/leases/{id}/release``     the task has ended, and how
+``POST /internal/leases/{id}/renew``       progress up, directive down; held back until there is news or `wait_ms` is
+over ``POST /internal/leases/{id}/offsets``     committed source offsets, read to the end of the store ``POST
+/internal/leases/{id}/commit``      store source offsets (at-least-once, or the secondary store) ``POST
+/internal/leases/{id}/commit-sink`` commit consumer-group offsets ``POST /internal/leases/{id}/release``     the task
+has ended, and how
 ========================================== ============================================================================
 
-Every request is signed with a key that only this worker and its Spark tasks know. 403: not genuine; 410: the lease is lost;
-500: the worker could not do it, with the reason.
+Every request is signed with a key that only this worker and its Spark tasks know. 403: not genuine; 410: the lease is
+lost; 500: the worker could not do it, with the reason.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Leases: who may run which task of which epoch, and what it is told.
 
-Only decisions here, no I/O and no clock: `lease_server` brings requests and times. An *epoch* is one Spark job of a direct stage; each
-of its tasks holds one lease. A lease belongs to one attempt of the Spark task: a retried attempt takes it over, and whatever the former
-attempt still says is refused. That, and the transactional fencing of the producer, is why a zombie can do no harm.
+Only decisions here, no I/O and no clock: `lease_server` brings requests and times. An *epoch* is one Spark job of a
+direct stage; each of its tasks holds one lease. A lease belongs to one attempt of the Spark task: a retried attempt
+takes it over, and whatever the former attempt still says is refused. That, and the transactional fencing of the
+producer, is why a zombie can do no harm.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, Protocol
 
 from seamark.engine.stage import Ending, TaskProgress
@@ -20,7 +21,7 @@ STARVING_AFTER_S = 5.0  # a Spark slot is normally had at once; longer, and othe
 TURN_S = 15.0  # an epoch that runs while others starve ends after this time and queues again
 
 
-class Directive(str, Enum):
+class Directive(StrEnum):
     """What a task is told when it renews its lease."""
 
     CONTINUE = "continue"

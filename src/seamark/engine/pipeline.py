@@ -41,7 +41,7 @@ class Converters:
 
     @staticmethod
     def of(plugins: Plugins, config: Mapping[str, str], worker: WorkerConfig) -> Converters:
-        """The converters that the connector names, else the worker's, each with the settings from where it was named."""
+        """The converters that the connector names, else the worker's, each with its settings from the same place."""
         return Converters(
             _converter(plugins, "key", config, worker),
             _converter(plugins, "value", config, worker),

@@ -1,7 +1,8 @@
 """The loop of a sink task inside a Spark task: read, convert, put, and now and then commit.
 
-Positions are committed by the worker, through the lease: a task that lost its lease can therefore commit nothing. Partitions are
-assigned by the worker too, so that a start costs no rebalance and a retried Spark task goes on at once.
+Positions are committed by the worker, through the lease: a task that lost its lease can therefore commit nothing.
+Partitions are assigned by the worker too, so that a start costs no rebalance and a retried Spark task goes on at
+once.
 """
 
 from __future__ import annotations

@@ -71,5 +71,5 @@ class SourceLoop:
             self._rest_s = min(self._rest_s * 2, LONGEST_REST_S)
 
 
-class _PollFailed(Exception):  # noqa: N818 - carries its cause out of the loop
+class _PollFailed(Exception):
     """The task's own code failed."""

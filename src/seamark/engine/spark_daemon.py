@@ -1,7 +1,8 @@
 """Parent of Spark's Python workers on each machine: PySpark's own daemon, with our modules already imported.
 
-Spark forks a Python worker per task from this process. Importing here once, instead of in each child, takes about half a second off
-the start of every epoch. Set as `spark.python.daemon.module`; nothing may start a thread here, for the sake of the forks.
+Spark forks a Python worker per task from this process. Importing here once, instead of in each child, takes about
+half a second off the start of every epoch. Set as `spark.python.daemon.module`; nothing may start a thread here, for
+the sake of the forks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a running connector is to the runtime: a stage that is run again and again, an epoch or a batch at a time.
 
-`DirectSourceStage`, `DirectSinkStage`, `FrameSourceStage` and `FrameSinkStage` are the four kinds. A stage holds no truth of its own:
-it can be thrown away between two runs, because positions are in the offset store and nowhere else.
+`DirectSourceStage`, `DirectSinkStage`, `FrameSourceStage` and `FrameSinkStage` are the four kinds. A stage holds no
+truth of its own: it can be thrown away between two runs, because positions are in the offset store and nowhere else.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ class TaskProgress:
     commits: int = 0
     commit_ms: float = 0.0
     positions: list[dict[str, Any]] = field(default_factory=list)
-    """``{"partition": {...}, "offset": {...}}`` for sources, ``{"topic", "partition", "offset"}`` for sinks: the last committed."""
+    """``{"partition".
+
+    {...}, "offset": {...}}`` for sources, ``{"topic", "partition", "offset"}`` for sinks: the last committed.
+    """
     error: str | None = None
     updated_ms: int = 0
 
@@ -90,14 +93,20 @@ class Stage(ABC):
 
     @abstractmethod
     def request_stop(self) -> None:
-        """Make a current `run` commit what is complete and end, within about a second. Any thread; a later `run` works again."""
+        """Make a current `run` commit what is complete and end, within about a second.
+
+        Any thread; a later `run` works again.
+        """
 
     @abstractmethod
     def has_work(self) -> bool | None:
         """A cheap look whether another run would find something; None if that cannot be told."""
 
     def watch_positions(self) -> Mapping[TopicPartition, int] | None:
-        """For an idle sink: the next offsets it would read. Many sinks are watched with one look at the ends of the logs."""
+        """For an idle sink.
+
+        The next offsets it would read. Many sinks are watched with one look at the ends of the logs.
+        """
         return None
 
     @abstractmethod

@@ -1,4 +1,7 @@
-"""What a Spark task is told to run: plain values that travel as JSON in the task's closure, never as a pickle of our classes."""
+"""What a Spark task is told to run.
+
+Plain values that travel as JSON in the task's closure, never as a pickle of our classes.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ def updated_offsets(
 ) -> OffsetMap:
     """The offsets to commit: those given, with what the task's hook returns added or put in their place.
 
-    The hook gets a copy, so that changes it makes to its argument have no effect. Whatever it raises becomes ConnectorCodeError.
+    The hook gets a copy, so that changes it makes to its argument have no effect. Whatever it raises becomes
+    ConnectorCodeError.
 
     Raises:
         DataError: it returned something that cannot be an offset.

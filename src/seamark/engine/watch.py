@@ -1,7 +1,7 @@
 """Watches idle connectors, so that none of them holds a Spark slot or a thread that polls.
 
-One thread for all of them: sinks are watched with a single look at the ends of their logs per Kafka cluster, sources by their own cheap
-`has_work`. A connector that cannot tell is woken after `seamark.idle.poll.ms`.
+One thread for all of them: sinks are watched with a single look at the ends of their logs per Kafka cluster, sources
+by their own cheap `has_work`. A connector that cannot tell is woken after `seamark.idle.poll.ms`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class WorkWatcher:
                     found.append(entry)
             except Exception as error:
                 # Whatever is wrong, the stage itself will say it better when it runs.
-                log.warning("[%s] could not be watched while idle, and runs now: %s", entry.stage.environment.name, error)
+                log.warning(
+                    "[%s] could not be watched while idle, and runs now: %s", entry.stage.environment.name, error
+                )
                 found.append(entry)
         for key, entries in by_cluster.items():
             found += self._behind(key, entries)

@@ -1,7 +1,8 @@
 """Runs one connector: plans its tasks, runs its stage again and again, and says what state it is in.
 
-A runner has one thread. While the connector is idle the thread waits for the worker's `WorkWatcher`; while it is PAUSED, STOPPED or FAILED
-it waits for a command. Positions are in the offset store, so a runner can be thrown away and made anew at any time.
+A runner has one thread. While the connector is idle the thread waits for the worker's `WorkWatcher`; while it is
+PAUSED, STOPPED or FAILED it waits for a command. Positions are in the offset store, so a runner can be thrown away
+and made anew at any time.
 """
 
 from __future__ import annotations
@@ -183,8 +184,8 @@ class ConnectorRunner:
             configs = [dict(each) for each in connector.task_configs(limit)]
         if len(configs) > limit:
             raise ConnectError(
-                f"The connector {self.name} has generated {len(configs)} tasks, which is greater than {limit}, the maximum number "
-                "of tasks it is configured to create (tasks.max)."
+                f"The connector {self.name} has generated {len(configs)} tasks, which is greater than {limit}, "
+                "the maximum number of tasks it is configured to create (tasks.max)."
             )
         stage = self._make_stage(connector, configs)
         stage.on_change = self._take_failures

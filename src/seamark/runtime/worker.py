@@ -1,6 +1,7 @@
 """A worker: one Spark session, one lease server, the offset store, and the runners of its connectors.
 
-It decides nothing about which connectors should run: that is a herder's business. It can run one, stop one and say how it is.
+It decides nothing about which connectors should run: that is a herder's business. It can run one, stop one and say
+how it is.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Worker:
             runner = self._runners[name] = ConnectorRunner(
                 name,
                 config,
-                make_connector=lambda: self._connector_class(config)(),
+                make_connector=self._connector_class(config),
                 make_stage=lambda connector, tasks: self._stage(name, config, connector, tasks),
                 watch=lambda stage, wake: self._watcher.add(stage, self._admin_config(name, config), wake),
                 unwatch=self._watcher.remove,
@@ -192,7 +193,9 @@ class Worker:
 
     def _check_exactly_once(self, connector_class: type[Connector], config: Mapping[str, str]) -> None:
         if not self.config.exactly_once:
-            raise ConfigError("This worker does not have exactly-once source support enabled.", key="exactly.once.support")
+            raise ConfigError(
+                "This worker does not have exactly-once source support enabled.", key="exactly.once.support"
+            )
         connector = connector_class()
         assert isinstance(connector, SourceConnector)  # noqa: S101 - for the type checker
         if connector.exactly_once_support(config) is not ExactlyOnceSupport.SUPPORTED:
@@ -204,7 +207,9 @@ class Worker:
     def _connector_class(self, config: Mapping[str, str]) -> type[Connector]:
         class_name = config.get("connector.class")
         if not class_name:
-            raise ConfigError('Missing required configuration "connector.class" which has no default value.', key="connector.class")
+            raise ConfigError(
+                'Missing required configuration "connector.class" which has no default value.', key="connector.class"
+            )
         return self.plugins.connector_class(class_name)
 
     def _admin_config(self, name: str, config: Mapping[str, str]) -> dict[str, str]:

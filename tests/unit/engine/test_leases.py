@@ -124,7 +124,10 @@ def test_a_request_to_stop_outweighs_any_other_reason() -> None:
 
 
 def test_an_epoch_yields_its_turn_while_another_waits_for_slots() -> None:
-    running, waiting = epoch_of(idle_ms=None), replace(epoch_of(now=100.0), id="w", leases=[Lease("w-0", 0, TaskProgress(0))])
+    running, waiting = (
+        epoch_of(idle_ms=None),
+        replace(epoch_of(now=100.0), id="w", leases=[Lease("w-0", 0, TaskProgress(0))]),
+    )
     table = table_of(running)
     table.open(waiting)
     table.acquire("e-0", 0, 100.0)
