@@ -9,7 +9,7 @@ there afterwards, without network and without Java::
     <cache>/.lock                              held while something is downloaded
 
 The folder is filled under another name and renamed when everything in it is verified, so there is no half-filled set.
-``SEAMARK_CACHE`` moves the cache directory; ``python -m seamark.kafka.jars`` downloads all sets, and
+``SEAMARK_CACHE`` moves the cache directory; ``python -m seamark.kafka.jars`` downloads ahead of time, and
 ``python -m seamark.kafka.jars lock`` renews the lock files after a version changed here.
 """
 
@@ -108,7 +108,8 @@ CONNECT: Final = JarSet(
     ),
     _LOCKS / "connect.lock",
 )
-ALL: Final = (SPARK_KAFKA, BROKER, CONNECT)
+RUNTIME: Final = (SPARK_KAFKA, BROKER)
+ALL: Final = (*RUNTIME, CONNECT)
 
 
 def cache_dir() -> Path:
@@ -248,26 +249,22 @@ def _sha256(path: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """``[lock] [set ...]``: download the named sets (all by default), or renew their lock files."""
-    action = lock if arguments[:1] == ["lock"] else ensure
-    names = set(arguments[1:] if action is lock else arguments)
+    """``[lock] [set ...]``: download the named sets (by default those that Seamark runs), or renew lock files."""
+    is_locking = arguments[:1] == ["lock"]
+    names = set(arguments[1:] if is_locking else arguments)
     known = {jar_set.name for jar_set in ALL}
     if not names <= known:
         print(f"error: no jar set {sorted(names - known)}; there are {sorted(known)}", file=sys.stderr)
         return 2
+    chosen = [jar_set for jar_set in ALL if jar_set.name in names] or (ALL if is_locking else RUNTIME)
     try:
-        for jar_set in ALL:
-            if not names or jar_set.name in names:
-                action(jar_set)
-                print(f"{jar_set.name}: {len(_reread(jar_set))} jars", file=sys.stderr)
+        for jar_set in chosen:
+            (lock if is_locking else ensure)(jar_set)
+            print(f"{jar_set.name}: {len(list(_parse_lock(jar_set.lock_file)))} jars", file=sys.stderr)
     except JarError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _reread(jar_set: JarSet) -> list[LockedJar]:
-    return list(_parse_lock(jar_set.lock_file))
 
 
 if __name__ == "__main__":
