@@ -247,8 +247,7 @@ def engine_config_def() -> ConfigDef:
             validator=POSITIVE,
             importance=MEDIUM,
             group=group,
-            doc="Records that a frame connector's batch may hold, and the most that a direct task holds uncommitted "
-            "with `transaction.boundary=interval`.",
+            doc="The most records in one batch of a frame connector, and in one `put` of a sink task.",
         )
         .define(
             "seamark.batch.max.bytes",
@@ -257,7 +256,7 @@ def engine_config_def() -> ConfigDef:
             validator=POSITIVE,
             importance=MEDIUM,
             group=group,
-            doc="Bytes that a batch may hold; see `seamark.batch.max.records`.",
+            doc="The most bytes in one batch of a frame connector, as far as they can be told before it is read.",
         )
         .define(
             "seamark.batch.max.ms",

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 FILENAME_FIELD, POSITION_FIELD = "filename", "position"
 DEFAULT_BATCH_SIZE = 2000
-# More than Java's default: with exactly-once each poll pays for a transaction. A poll is at most a chunk of 4 MB anyway.
+# More than Java's default: with exactly-once each poll pays for a transaction. A poll is at most a chunk (4 MB) anyway.
 UNSET_BATCH_SIZE = 50000
 IDLE_POLL_S = 0.2  # a poll without data gives control back after this: the engine renews its lease between polls
 LOOK_INTERVAL_S = 0.01  # how late, at worst, an appended line is noticed
