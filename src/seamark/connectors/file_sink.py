@@ -41,7 +41,6 @@ class FileStreamSinkTask(SinkTask):
 
     def put_values(self, values: Sequence[bytes | None]) -> None:
         """Append raw values: the fast path where no converter or transform changes them."""
-        # `join` fails on None, and it is the quickest way to find out whether there is one
         self._append(values if None not in values else [_NULL if value is None else value for value in values])
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
