@@ -33,7 +33,7 @@ FILENAME_FIELD, POSITION_FIELD = "filename", "position"
 DEFAULT_BATCH_SIZE = 2000
 # More than Java's default: with exactly-once each poll pays for a transaction. A poll is at most a chunk (4 MB) anyway.
 UNSET_BATCH_SIZE = 50000
-IDLE_POLL_S = 0.1  # a poll without data gives control back after this: the engine commits and renews its lease between polls
+IDLE_POLL_S = 0.1  # how long a poll without data waits: the engine commits and renews its lease between polls
 LOOK_INTERVAL_S = 0.01  # how late, at worst, an appended line is noticed
 MISSING_FILE_WARNING_S = 30.0
 LOOK_AHEAD_BYTES = 64 * 1024  # how much of a file `has_work` reads to see whether a line is complete
