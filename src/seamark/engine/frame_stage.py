@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -18,6 +19,7 @@ from seamark.engine.stage import Ending, Stage, StageEnvironment, StageOutcome, 
 from seamark.errors import ConnectError, FencedError
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 # From executors only text returns. Whatever is listed here lies outside the connector: the same batch may succeed
 # when run again.
@@ -110,14 +112,19 @@ class FrameStage(Stage):
             if state != "failed":
                 task.error = None
 
+    def _cleaned_up(self, clean_up: Callable[[], None]) -> None:
+        try:
+            clean_up()
+        except Exception as error:
+            # What ended the batch is what the outcome has to tell; a client that is beyond repair may fail to close.
+            log.warning("[%s] Cleaning up after a batch failed: %s: %s", self.name, type(error).__name__, error)
+
     def _ended_by(self, error: Exception) -> StageOutcome:
         if self._stopping.is_set():
-            try:
-                self.cancelled()
-            finally:
-                self._take_stop()
+            self._cleaned_up(self.cancelled)
+            self._take_stop()
             return StageOutcome(Ending.STOPPED)
-        self.abandon()
+        self._cleaned_up(self.abandon)
         trace = "".join(traceback.format_exception(error))
         failed = _FAILED_TASK.search(str(error))
         task = int(failed[1]) % len(self._tasks) if failed else 0

@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -70,6 +70,7 @@ def start_session(worker: WorkerConfig, *, app_name: str = "seamark") -> SparkSe
     )
     from pyspark.sql import SparkSession
 
+    _launch_jvm(properties)
     builder = SparkSession.builder.appName(app_name)
     for key, value in properties.items():
         builder = builder.config(key, value)
@@ -78,6 +79,21 @@ def start_session(worker: WorkerConfig, *, app_name: str = "seamark") -> SparkSe
     if spark.sparkContext.uiWebUrl:
         _log.info("Spark's web page is at %s", spark.sparkContext.uiWebUrl)
     return spark
+
+
+def _launch_jvm(properties: Mapping[str, str]) -> None:
+    """Start Spark's JVM outside this process's group, unless this process has one.
+
+    A signal to the group (from a terminal, or a supervisor) is for the worker, which then stops its tasks cleanly; a JVM
+    that stopped at the same moment would not let it. The JVM still ends with this process: it watches a pipe to it.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is None:  # noqa: SLF001 - no public way to ask
+        conf = SparkConf(loadDefaults=False).setAll(list(properties.items()))
+        gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True})
+        SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - `SparkContext(gateway=...)` does just this
 
 
 def session_properties(worker: WorkerConfig, kafka_jars: Iterable[str], *, cores: int) -> dict[str, str]:

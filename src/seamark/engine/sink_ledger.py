@@ -13,6 +13,7 @@ pending batch, but a driver that lost its connector unawares could still commit.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -201,7 +202,8 @@ class TransactionalLedger(SinkLedger):
             if positions:
                 self._producer.send_group_offsets(positions)
         except KafkaError:
-            self._producer.abort()
+            with contextlib.suppress(Exception):  # what led here matters more, and whoever opens the ledger next fences
+                self._producer.abort()
             raise
         self._producer.commit()
 

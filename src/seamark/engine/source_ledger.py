@@ -17,6 +17,7 @@ the connector is elsewhere, someone has moved it, and the intent is void.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -193,7 +194,8 @@ class SourceLedger:
             for key, value, partition in records:
                 self._producer.send(self.topic, value, key=key, partition=partition)
         except KafkaError:
-            self._producer.abort()
+            with contextlib.suppress(Exception):  # what led here matters more, and whoever opens the ledger next fences
+                self._producer.abort()
             raise
         self._producer.commit()
 
