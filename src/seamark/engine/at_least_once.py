@@ -18,6 +18,19 @@ from seamark.kafka.producer import DeliveryReport, RecordProducer
 log = logging.getLogger(__name__)
 
 
+class _WholeBatch:
+    """A batch whose records are sent one by one, but of which only the end has a position."""
+
+    def __init__(self, submission: Submission, records: int) -> None:
+        self._submission, self._left = submission, records
+
+    def acknowledge(self) -> None:
+        """One of its records is acknowledged; the last one acknowledges the batch."""
+        self._left -= 1
+        if self._left == 0:
+            self._submission.acknowledge()
+
+
 class AtLeastOnceCommitter(Committer):
     """Commits the longest acknowledged prefix of each source partition, every flush interval and at the end."""
 
@@ -25,7 +38,8 @@ class AtLeastOnceCommitter(Committer):
         super().__init__(parts)
         self._interval_s, self._flush_timeout_s = interval_ms / 1000, flush_timeout_ms / 1000
         self._submitted = SubmittedRecords()
-        self._batches: deque[Submission] = deque()  # of columns: acknowledged together, when nothing is in flight
+        # Sent without reports for each record: acknowledged together, when nothing is in flight.
+        self._batches: deque[Submission | _WholeBatch] = deque()
         self._committable: OffsetMap = {}
         self._acknowledged: deque[tuple[SourceRecord, RecordMetadata | None]] = deque()
         self._next_commit = time.monotonic() + self._interval_s
@@ -54,16 +68,21 @@ class AtLeastOnceCommitter(Committer):
         if isinstance(polled, RecordBatch) and is_columns:
             self._batches.append(self._submitted.submit(polled.source_partition, polled.source_offset))
             self.send_columns(polled)
+        elif isinstance(polled, RecordBatch):
+            batch = self._submitted.submit(polled.source_partition, polled.source_offset)
+            whole = _WholeBatch(batch, len(polled))
+            for record in polled.records():
+                self._send_one(record, whole)
         else:
-            for record in self.as_records(polled):
+            for record in polled:
                 self._send_one(record)
         self._is_sending = False
 
-    def _send_one(self, record: SourceRecord) -> None:
+    def _send_one(self, record: SourceRecord, whole: _WholeBatch | None = None) -> None:
         outgoing = self.parts.pipeline.convert(record)
         self.parts.topics.ensure(outgoing.topic)
         producer = self.producer
-        submission = self._submitted.submit(record.source_partition, record.source_offset)
+        submission = whole or self._submitted.submit(record.source_partition, record.source_offset)
         if not self._is_precise:
             self._batches.append(submission)
         producer.send(
@@ -83,7 +102,7 @@ class AtLeastOnceCommitter(Committer):
         self.parts.lease.check()
         self._commit_if_due()
 
-    def _delivered(self, record: SourceRecord, submission: Submission, report: DeliveryReport) -> None:
+    def _delivered(self, record: SourceRecord, submission: Submission | _WholeBatch, report: DeliveryReport) -> None:
         if report.error is None:
             submission.acknowledge()
             if self._wants_records:
@@ -124,6 +143,8 @@ class AtLeastOnceCommitter(Committer):
 
     def _commit_if_due(self) -> None:
         if time.monotonic() >= self._next_commit:
+            if self._producer is not None:
+                self._producer.check()  # a record that could not be sent ends the task, and nothing is committed
             if self._batches and not self._is_sending:
                 self._flush()
                 self._acknowledge_batches()
@@ -134,7 +155,10 @@ class AtLeastOnceCommitter(Committer):
         started = time.monotonic()
         self._next_commit = started + self._interval_s
         self._committable.update(self._submitted.take_committable())
-        offsets = self.hook(self._committable) if with_hook else dict(self._committable)
+        if with_hook:
+            # What the hook returns counts as acknowledged: like the rest it is kept if this flush fails.
+            self._committable = self.hook(self._committable)
+        offsets = self._committable
         if offsets:
             self.parts.lease.check()
             try:
@@ -148,6 +172,6 @@ class AtLeastOnceCommitter(Committer):
                     error,
                 )
                 return
-            self._committable.clear()
+            self._committable = {}
             self.committed(offsets, started)
         self.tell_task()

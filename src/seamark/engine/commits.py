@@ -7,6 +7,7 @@ they come and stores, every `offset.flush.interval.ms`, the offsets of what Kafk
 
 from __future__ import annotations
 
+import base64
 import logging
 import time
 from abc import ABC, abstractmethod
@@ -109,7 +110,7 @@ class Committer(ABC):
             elif partition in self._positions or len(self._positions) < MAX_REPORTED_POSITIONS:
                 self._positions[partition] = offset
         progress.positions = [
-            {"partition": dict(partition), "offset": dict(offset or {})}
+            {"partition": _plain(partition), "offset": _plain(offset or {})}
             for partition, offset in self._positions.items()
         ]
 
@@ -130,7 +131,8 @@ class Committer(ABC):
 
 def wants_commit_record(task_class: type[SourceTask]) -> bool:
     """Whether the task wants to hear of each record that Kafka has acknowledged."""
-    return getattr(task_class, "commit_record", None) is not SourceTask.commit_record
+    method = getattr(task_class, "commit_record", None)
+    return method is not None and method is not SourceTask.commit_record
 
 
 def metadata_of(report: DeliveryReport) -> RecordMetadata | None:
@@ -140,4 +142,11 @@ def metadata_of(report: DeliveryReport) -> RecordMetadata | None:
 
 def wire_offsets(offsets: Mapping[SourcePartition, SourceOffset | None]) -> list[dict[str, Any]]:
     """Offsets as they travel to the worker."""
-    return [{"partition": dict(p), "offset": None if o is None else dict(o)} for p, o in offsets.items()]
+    return [{"partition": _plain(p), "offset": None if o is None else _plain(o)} for p, o in offsets.items()]
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The map as it reads back from the offsets topic: JSON has no bytes, Kafka Connect stores them as base64."""
+    return {
+        name: base64.b64encode(value).decode() if isinstance(value, bytes) else value for name, value in values.items()
+    }

@@ -145,8 +145,8 @@ class ExactlyOnceCommitter(Committer):
         for partition, offset in offsets.items():
             key = encode_key(self.parts.connector, partition, self.parts.raw_keys)
             self.producer.send(self._offsets_topic, encode_value(offset), key=key)
+        self._is_open = False  # also if the commit fails: there is nothing left to abort then
         self.producer.commit()
-        self._is_open = False
         self._unflushed.clear()
         self.committed(offsets, started)
         self._write_secondary("offsets", offsets, lambda offset: offset is not None)

@@ -25,6 +25,7 @@ class SourceLoop:
         self._connector, self._task, self._committer, self._lease = connector, task, committer, lease
         self._rest_s = FIRST_REST_S
         self._last_record_at = time.monotonic()
+        self._own_code_failed = False
 
     @property
     def idle_ms(self) -> int:
@@ -45,15 +46,18 @@ class SourceLoop:
                 else:
                     self._committer.after_poll(False)
                     self._rest(began)
-        except _PollFailed as failed:
-            self._committer.give_up(own_code_failed=True)
-            assert failed.__cause__ is not None  # noqa: S101 - always raised from one
-            raise failed.__cause__ from None
+            self._lease.check()
+            self._committer.finish()
         except BaseException:
-            self._committer.give_up(own_code_failed=False)
+            self._give_up()
             raise
-        self._lease.check()
-        self._committer.finish()
+
+    def _give_up(self) -> None:
+        try:
+            self._committer.give_up(self._own_code_failed)
+        except Exception:
+            # What made the task fail is what its trace must show.
+            log.warning("[%s] The failed task could not be tidied up", self._connector, exc_info=True)
 
     def _poll(self) -> Sequence[SourceRecord] | RecordBatch | None:
         try:
@@ -62,14 +66,11 @@ class SourceLoop:
         except RetriableError as error:
             log.warning("[%s] poll failed and is tried again: %s", self._connector, error)
             return None
-        except Exception as error:
-            raise _PollFailed from error
+        except Exception:
+            self._own_code_failed = True
+            raise
 
     def _rest(self, began: float) -> None:
         if time.monotonic() - began < FIRST_REST_S:
             time.sleep(self._rest_s)
             self._rest_s = min(self._rest_s * 2, LONGEST_REST_S)
-
-
-class _PollFailed(Exception):
-    """The task's own code failed."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from seamark.connector.offsets import Offsets, SourceOffset, SourcePartition, as_partition, check_offset_map
 from seamark.connector.source import SourceTask
-from seamark.errors import connector_code
+from seamark.errors import DataError, connector_code
 
 OffsetMap = dict[SourcePartition, "SourceOffset | None"]
 
@@ -30,8 +30,14 @@ def updated_offsets(
     """
     with connector_code(connector, "update_offsets"):
         answer = task.update_offsets(Offsets(offsets))
-        updates = {} if answer is None else dict(Offsets(answer))
-    for partition, offset in updates.items():
-        check_offset_map(partition)
-        check_offset_map(offset)
-    return {**offsets, **{as_partition(partition): offset for partition, offset in updates.items()}}
+        pairs = [] if answer is None else list(answer.items() if isinstance(answer, Mapping) else answer)
+        updates: OffsetMap = {}
+        for partition, offset in pairs:
+            if partition is None:
+                raise DataError(
+                    "Offsets must be specified for a source partition, but update_offsets returned None as one"
+                )
+            check_offset_map(partition)
+            check_offset_map(offset)
+            updates[as_partition(partition)] = None if offset is None else dict(offset)
+    return {**offsets, **updates}
