@@ -11,8 +11,8 @@ import pytest
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.testing.java_connect import JavaConnect
 
+pytest_plugins = ["fixtures.spark", "fixtures.worker"]
 
-pytest_plugins = ["fixtures.spark"]
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
