@@ -18,11 +18,12 @@ returns None (`update.offsets.after`: ``none``, ``last`` repeats the last step, 
 - ``null``: return None
 - ``{"empty": true}``: return an empty map
 - ``{"offsets": [[partition, offset], ...]}``: return these; within an offset the values ``"$call"`` and ``"$seq"``
-  stand for the number of the call and for the number of records so far
+  stand for the number of the call and for the number of records so far, ``"$bytes"`` for some bytes
 - ``{"echo": true}``: return the argument
 - ``{"mutate": [[partition, offset], ...]}``: try to change the argument, return None
 - ``{"raise": "text"}``: raise RuntimeError
 - ``{"block.ms": n}``: wait first; can be combined with the others
+- ``{"when": "offsets"}``, only with `Observed.next_update`: wait for a call whose argument is not empty
 
 `transaction.plan` is a JSON object for ``transaction.boundary=connector``: ``{"every": n}`` ends a transaction after
 each n-th record of the task, ``{"abort": [k, ...]}`` aborts the k-th transaction (from 1) instead of committing it,
@@ -54,7 +55,7 @@ from seamark.testing.observed import ALLOWED_FILE, NEXT_UPDATE_FILE, CallLog
 
 _CONFIG: list[Key] = [
     ("observe.dir", Type.STRING, NO_DEFAULT, "Directory for the log of calls."),
-    ("topic", Type.STRING, NO_DEFAULT, "Topic to write to."),
+    ("topic", Type.LIST, NO_DEFAULT, "Topic to write to; records take turns if there are several."),
     ("messages.per.poll", Type.INT, 10, "The most records per poll."),
     ("throughput", Type.INT, -1, "Records per second and task; -1 for no limit."),
     ("max.messages", Type.LONG, -1, "Records per task in all; then polls return nothing. -1 for no limit."),
@@ -85,6 +86,9 @@ _CONFIG: list[Key] = [
         "What has_work says: `unknown`, `true`, `false`, or `auto`: whether records are left.",
     ),
 ]
+
+
+SOME_BYTES = b"\x00\xff"
 
 
 def pairs(offsets: Mapping[Any, Any]) -> list[list[Any]]:
@@ -158,9 +162,10 @@ class ObservableSourceTask(SourceTask):
             name = list(self._numbers)[self._turn % len(self._numbers)]
             self._turn += 0 if self.values["as.batch"] else 1
             self._numbers[name] += 1
+            topics = self.values["topic"]
             records.append(
                 SourceRecord(
-                    self.values["topic"],
+                    topics[(self.total - 1) % len(topics)],
                     f"{name}-{self._numbers[name]}",
                     name,
                     STRING_SCHEMA,
@@ -218,7 +223,7 @@ class _Hook(ObservableSourceTask):
 
     def update_offsets(self, offsets: Offsets) -> OffsetUpdates:
         before = pairs(offsets)
-        step = self._step()
+        step = self._step(bool(before))
         self.misbehaviour.enter("update_offsets")
         time.sleep(step.get("block.ms", 0) / 1000)
         if "raise" in step:
@@ -237,15 +242,12 @@ class _Hook(ObservableSourceTask):
         self.calls.write("update_offsets", offsets=before, returned=shown, total=self.total)
         return cast("OffsetUpdates", returned)
 
-    def _step(self) -> dict[str, Any]:
-        given = self.calls.directory / NEXT_UPDATE_FILE
-        taken = self.calls.directory / f".{NEXT_UPDATE_FILE}-{self.calls.instance}"
+    def _step(self, has_offsets: bool) -> dict[str, Any]:
         self.updates = getattr(self, "updates", 0) + 1
-        try:
-            given.rename(taken)  # only one task gets it
-            return json.loads(taken.read_text()) or {}
-        except FileNotFoundError:
-            script = json.loads(self.values["update.offsets.script"] or "[]")
+        given = self._given(has_offsets)
+        if given is not None:
+            return given
+        script = json.loads(self.values["update.offsets.script"] or "[]")
         index = self._scripted = getattr(self, "_scripted", -1) + 1
         if script and self.values["update.offsets.after"] == "loop":
             index %= len(script)
@@ -253,10 +255,21 @@ class _Hook(ObservableSourceTask):
             index = min(index, len(script) - 1)
         return (script[index] or {}) if index < len(script) else {}
 
+    def _given(self, has_offsets: bool) -> dict[str, Any] | None:
+        given = self.calls.directory / NEXT_UPDATE_FILE
+        try:
+            step: dict[str, Any] = json.loads(given.read_text()) or {}
+            if step.get("when") == "offsets" and not has_offsets:
+                return None
+            given.rename(self.calls.directory / f".{NEXT_UPDATE_FILE}-{self.calls.instance}")  # only one task gets it
+        except FileNotFoundError:
+            return None
+        return step
+
     def _filled(self, offset: dict[str, Any] | None) -> dict[str, Any] | None:
         if offset is None:
             return None
-        known = {"$call": self.updates, "$seq": self.total}
+        known = {"$call": self.updates, "$seq": self.total, "$bytes": SOME_BYTES}
         return {name: known.get(value, value) if isinstance(value, str) else value for name, value in offset.items()}
 
 
