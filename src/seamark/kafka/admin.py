@@ -17,6 +17,7 @@ import confluent_kafka
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
 
 from seamark.errors import KafkaError
+from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import code_of, kafka_error
 from seamark.kafka.offset_delete import delete_group_offsets
@@ -28,6 +29,7 @@ _log = logging.getLogger(__name__)
 _REQUEST_S: Final = 30.0
 _RETRY_S: Final = 0.1
 _NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
+_STALE: Final = frozenset({"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "NOT_LEADER_FOR_PARTITION", "_NOENT"})
 _NO_GROUP: Final = frozenset({"GROUP_ID_NOT_FOUND"})
 
 OffsetQuery = Literal["earliest", "latest"] | int
@@ -39,10 +41,10 @@ class Admin:
 
     def __init__(self, java_config: Mapping[str, str]) -> None:
         self._java = dict(java_config)
-        config = librdkafka_config(self._java, "admin")
-        config["logger"] = _log
-        self.brokers: str = config["bootstrap.servers"]
-        self._client: Any = make_client(AdminClient, config)
+        self._config = librdkafka_config(self._java, "admin")
+        self._config["logger"] = librdkafka_logger()
+        self.brokers: str = self._config["bootstrap.servers"]
+        self._client: Any = make_client(AdminClient, self._config)
 
     def close(self) -> None:
         """Let go of the broker."""
@@ -156,7 +158,7 @@ class Admin:
             entries = self._client.describe_configs([resource], request_timeout=remaining_s)[resource].result()
             return {name: entry.value for name, entry in entries.items() if entry.value is not None}
 
-        return self._repeat(f"read the settings of topic {topic!r}", describe, timeout_s)
+        return self._repeat(f"read the settings of topic {topic!r}", describe, timeout_s, _NOT_THERE)
 
     def create_partitions(self, topic: str, total: int, *, timeout_s: float = _REQUEST_S) -> None:
         """Widen a topic to `total` partitions."""
@@ -165,7 +167,7 @@ class Admin:
             futures = self._client.create_partitions([NewPartitions(topic, total)], request_timeout=remaining_s)
             futures[topic].result()
 
-        self._repeat(f"widen topic {topic!r} to {total} partitions", widen, timeout_s)
+        self._repeat(f"widen topic {topic!r} to {total} partitions", widen, timeout_s, _NOT_THERE)
 
     def delete_topics(self, topics: Iterable[str], *, timeout_s: float = _REQUEST_S) -> None:
         """Delete topics; those that do not exist are no error."""
@@ -276,7 +278,7 @@ class Admin:
                 if entry.error is not None:
                     raise confluent_kafka.KafkaException(entry.error)
 
-        self._repeat(f"alter the offsets of consumer group {group!r}", alter, timeout_s)
+        self._repeat(f"alter the offsets of consumer group {group!r}", alter, timeout_s, _NOT_THERE)
 
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, timeout_s: float = _REQUEST_S
@@ -341,15 +343,21 @@ class Admin:
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _repeat(self, action: str, call: Callable[[float], _T], timeout_s: float) -> _T:
+    def _repeat(
+        self, action: str, call: Callable[[float], _T], timeout_s: float, final: frozenset[str] = frozenset()
+    ) -> _T:
+        # A topic that is unknown may just be new. Where it has to exist already, that answer is `final`.
         deadline = time.monotonic() + timeout_s
         while True:
             try:
                 return call(max(0.1, deadline - time.monotonic()))
             except confluent_kafka.KafkaException as error:
                 ours = kafka_error(error, action, self.brokers)
-                if not ours.retriable or time.monotonic() + _RETRY_S >= deadline:
+                if not ours.retriable or ours.code in final or time.monotonic() + _RETRY_S >= deadline:
                     raise ours from error
+                if ours.code in _STALE:
+                    # librdkafka's admin keeps what it knows of leaders, even when a restarted broker refuses it.
+                    self._client = make_client(AdminClient, self._config)
             time.sleep(_RETRY_S)
 
 

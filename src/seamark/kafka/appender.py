@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -11,10 +10,10 @@ from typing import Any, Final
 import confluent_kafka
 
 from seamark.errors import KafkaError
+from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import kafka_error
 
-_log = logging.getLogger(__name__)
 _POLL_S: Final = 0.1
 
 
@@ -24,7 +23,7 @@ class Appender:
     def __init__(self, java_config: Mapping[str, str], topic: str) -> None:
         config = librdkafka_config(java_config, "producer")
         config.setdefault("linger.ms", 0)
-        config["logger"] = _log
+        config["logger"] = librdkafka_logger()
         self._topic, self._brokers = topic, config["bootstrap.servers"]
         self._producer: Any = make_client(confluent_kafka.Producer, config)
         self._pending: set[Future[None]] = set()

@@ -24,6 +24,7 @@ import confluent_kafka
 from seamark.errors import ConfigError, KafkaError, KafkaTimeoutError
 from seamark.kafka.admin import Admin
 from seamark.kafka.appender import Appender
+from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import kafka_error, timeout_error
 from seamark.kafka.topic_partitions import TopicDescription, TopicPartition, TopicSpec
@@ -376,7 +377,7 @@ class TopicLog:
         starts = admin.list_offsets({where: "earliest" for where in self._partitions}, timeout_s=timeout_s)
         self._positions = {where.partition: offset for where, offset in starts.items()}
         config = librdkafka_config(self._consumer_config, "consumer")
-        config["logger"] = _log
+        config["logger"] = librdkafka_logger()
         consumer: Any = make_client(confluent_kafka.Consumer, config)
         consumer.assign(
             [

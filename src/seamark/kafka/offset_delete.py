@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,14 +20,21 @@ def delete_group_offsets(
     Raises:
         KafkaError: the broker refused, or did not answer.
     """
-    import kafka
-    import kafka.errors
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it reads its own resources in a way Python gives up
+        import kafka
+        import kafka.errors
 
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what went wrong is in the error that is raised
     action = f"delete offsets of consumer group {group!r}"
     brokers = java_config.get("bootstrap.servers", "")
     wanted = [kafka.TopicPartition(where.topic, where.partition) for where in partitions]
     try:
-        client = kafka.KafkaAdminClient(request_timeout_ms=int(timeout_s * 1000), **kafka_python_config(java_config))
+        client = kafka.KafkaAdminClient(
+            request_timeout_ms=int(timeout_s * 1000),
+            bootstrap_timeout_ms=int(timeout_s * 1000),
+            **kafka_python_config(java_config),
+        )
         try:
             answer = client.delete_group_offsets(group, wanted)
         finally:

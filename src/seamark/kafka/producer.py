@@ -20,6 +20,7 @@ from typing import Any, Final
 import confluent_kafka
 
 from seamark.errors import FencedError, KafkaError
+from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config, make_client, redacted
 from seamark.kafka.errors import code_of, is_fatal, kafka_error, requires_abort, timeout_error
 
@@ -27,7 +28,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 _log = logging.getLogger(__name__)
 _ANY_PARTITION: Final = -1
-_WAIT_S: Final = 0.05  # how long to wait for room in the queue before asking `on_wait` again
+_WAIT_S: Final = 0.01  # how long to wait for room in the queue before asking `on_wait` again
 _RETRY_S: Final = 0.1
 _PURGED: Final = frozenset({"_PURGE_QUEUE", "_PURGE_INFLIGHT"})
 
@@ -78,7 +79,7 @@ class RecordProducer:
         config = librdkafka_config(java, "producer")
         config["delivery.report.only.error"] = not reports_successes
         config["error_cb"] = self._on_client_error
-        config["logger"] = _log
+        config["logger"] = librdkafka_logger()
         self.transactional_id = transactional_id
         self.brokers: str = config["bootstrap.servers"]
         self.sent = 0
@@ -120,17 +121,23 @@ class RecordProducer:
         try:
             self._retried(action, self._producer.commit_transaction, timeout_s)
         except _AbortRequiredError as required:
-            cause = self._first_failure or self._error(required.cause, action)
-            if isinstance(cause, FencedError):
-                raise cause from required.cause
-            self.abort(timeout_s)
+            refused = self._error(required.cause, action)
+            if isinstance(refused, FencedError):
+                raise refused from required.cause
+            self._abort(timeout_s)
+            # The report of a record that failed says more than the transaction does. An error of the transaction as
+            # a whole passes with a new one; a record that was refused is refused again.
+            failure, self._failed, self._first_failure = self._first_failure, 0, None
+            cause = failure or refused
             raise KafkaError(
-                f"{cause.message}. The transaction was aborted.", retriable=True, code=cause.code
+                f"{cause.message}. The transaction was aborted.",
+                retriable=failure is None or failure.retriable,
+                code=cause.code,
             ) from required.cause
 
     def abort(self, timeout_s: float = 60.0) -> None:
         """Abort the transaction: its records, sent or still queued, are never seen by read_committed readers."""
-        self._retried(f"abort a transaction of {self.transactional_id!r}", self._producer.abort_transaction, timeout_s)
+        self._abort(timeout_s)
         self._failed, self._first_failure = 0, None
 
     # --- records ------------------------------------------------------------------------------------------------------
@@ -162,7 +169,7 @@ class RecordProducer:
         where = _ANY_PARTITION if partition is None else partition
         while True:
             try:
-                self._producer.produce(topic, value, key, where, None, callback, timestamp_ms or 0, headers or None)
+                self._producer.produce(topic, value, key, where, callback, None, timestamp_ms or 0, headers or None)
             except BufferError:
                 self._make_room()
             except confluent_kafka.KafkaException as error:
@@ -217,8 +224,8 @@ class RecordProducer:
                             values[index],
                             None if keys is None else keys[index],
                             _ANY_PARTITION if where is None else where,
-                            None,
                             failed,
+                            None,
                             (timestamps[index] or 0) if timestamps is not None else 0,
                             (headers[index] or None) if headers is not None else None,
                         )
@@ -302,6 +309,9 @@ class RecordProducer:
         self.close(0.0 if kind is not None else 5.0)
 
     # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _abort(self, timeout_s: float) -> None:
+        self._retried(f"abort a transaction of {self.transactional_id!r}", self._producer.abort_transaction, timeout_s)
 
     def _make_room(self) -> None:
         self.check()

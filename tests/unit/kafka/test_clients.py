@@ -158,7 +158,7 @@ def test_a_value_that_librdkafka_does_not_know_is_a_config_error() -> None:
         make_client(confluent_kafka.Producer, config)
 
 
-# --- SASL -----------------------------------------------------------------------------------------------------------------
+# --- SASL ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_secrets_are_hidden_in_logs() -> None:
     assert shown["sasl.username"] == "alice"
 
 
-# --- TLS ------------------------------------------------------------------------------------------------------------------
+# --- TLS ----------------------------------------------------------------------------------------------------
 
 
 def test_pem_stores_in_files_are_accepted(pem: tuple[Path, Path, Path], tmp_path: Path) -> None:

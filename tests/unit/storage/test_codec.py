@@ -45,7 +45,7 @@ def test_colliding_keys_keep_the_order_in_which_they_were_put() -> None:
 
 
 def test_table_doubles_when_more_than_three_quarters_are_taken() -> None:
-    # One-letter names hash to their code: a is 97, which is bucket 1 of 16 and of 32; q is 113, bucket 1 of 16 but 17 of 32.
+    # One-letter names hash to their code: a, 97, is bucket 1 of 16 and of 32; q, 113, is bucket 1 of 16 but 17 of 32.
     twelve = list("qabcdefghijk")
     assert codec.hash_map_order(twelve)[:2] == ["q", "a"]
     assert codec.hash_map_order([*twelve, "l"])[:2] == ["a", "b"]
