@@ -1,0 +1,51 @@
+"""What a hundred idle connectors cost: processor, Spark slots, memory."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from bench.setup import CONVERTERS, SINK, SOURCE, Bench, SeamarkSide, cpu_seconds, heading
+from seamark.testing.waiting import eventually
+
+CONNECTORS, WATCH_S = 100, 20.0
+
+
+def run(bench: Bench) -> None:
+    with heading(f"{CONNECTORS} idle connectors"), SeamarkSide(bench, True) as side:
+        before = side.memory_mb()
+        names = [_create(bench, side, number) for number in range(CONNECTORS)]
+        tracker = side.worker.spark.sparkContext.statusTracker()
+        eventually(lambda: not tracker.getActiveStageIds(), within_s=300)
+        time.sleep(2)
+        began, cpu = time.monotonic(), _own_cpu(bench)
+        slots = 0
+        while time.monotonic() - began < WATCH_S:
+            time.sleep(0.5)
+            slots = max(slots, len(tracker.getActiveStageIds()))
+        share = (_own_cpu(bench) - cpu) / (time.monotonic() - began)
+        memory = side.memory_mb()
+        print(f"   {share * 100:.1f} % of a core (wanted: under 10)   {slots} Spark jobs active (wanted: 0)")
+        print(f"   {memory:,.0f} MB resident in all, {(memory - before) / CONNECTORS:.2f} MB per connector")
+        bench.results["idle: % of a core"] = round(share * 100, 1)
+        bench.results["idle: Spark jobs active"] = slots
+        bench.results["idle: MB"] = round(memory)
+        for name in names:
+            side.delete(name)
+
+
+def _create(bench: Bench, side: SeamarkSide, number: int) -> str:
+    name = f"idle-{number}"
+    if number % 2:
+        file = bench.directory / f"{name}.txt"
+        file.write_text("")
+        config = {"connector.class": SOURCE, "file": str(file), "topic": name}
+    else:
+        config = {"connector.class": SINK, "file": str(bench.directory / f"{name}.out"), "topics": bench.topic(name)}
+    side.create(name, {**config, "tasks.max": "1", **CONVERTERS})
+    return name
+
+
+def _own_cpu(bench: Bench) -> float:
+    """Of this process and its children, without the broker."""
+    return cpu_seconds(os.getpid()) - cpu_seconds(bench.broker.pid or os.getpid())
