@@ -24,6 +24,7 @@ From a Spark executor only text returns, so a message must stand alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -132,6 +133,13 @@ class OffsetStoreError(ConnectError):
 
 class LeaseLostError(ConnectError):
     """A Spark task lost its lease; what it has not committed must be thrown away."""
+
+
+def cause_of(trace: str) -> str:
+    """The line of a Python or Java trace that says what was wrong."""
+    lines = [line.strip() for line in trace.strip().splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"(Caused by: )?[\w.$]+(Error|Exception)\b", line)]
+    return (named or lines or [""])[-1]
 
 
 @contextmanager

@@ -107,6 +107,8 @@ class _Up:
         out.print()
 
     def _report(self, worker: Worker, pipeline: ExamplePipeline | None) -> None:
+        from seamark.errors import cause_of
+
         parts = [f"{pipeline.lines()} lines in the file"] if pipeline is not None else []
         for name in worker.connectors():
             status = worker.status(name)
@@ -115,7 +117,7 @@ class _Up:
             traces = [status.trace, *(task.trace for task in status.tasks)]
             failed = next((trace for trace in traces if trace), None)
             if failed:
-                parts.append(f"FAILED: {failed.strip().splitlines()[-1]}")
+                parts.append(f"FAILED: {cause_of(failed)}")
         self._out.print(time.strftime("%H:%M:%S"), " | ".join(parts))
 
 

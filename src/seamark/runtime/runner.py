@@ -22,8 +22,8 @@ from seamark.engine.direct_sink import DirectSinkStage
 from seamark.engine.direct_source import DirectSourceStage
 from seamark.engine.frame_sink import FrameSinkStage
 from seamark.engine.frame_source import FrameSourceStage
-from seamark.engine.stage import Ending, Stage, StageEnvironment, StageOutcome, TaskProgress
-from seamark.errors import ConnectError, PluginError, connector_code
+from seamark.engine.stage import Ending, Stage, StageEnvironment, TaskProgress
+from seamark.errors import ConnectError, KafkaError, PluginError, connector_code
 from seamark.runtime.states import ConnectorStatus, State, TargetState, TaskStatus
 
 log = logging.getLogger(__name__)
@@ -218,15 +218,25 @@ class ConnectorRunner:
         retry_s, failing_since = FIRST_RETRY_S, None
         while not self._commanded():
             began = time.monotonic()
-            outcome = stage.run()
+            outcome = self._run_once(stage)
             if outcome.ending is Ending.FAILED and outcome.retriable:
                 now = time.monotonic()
-                if failing_since is None or now - began > self._retry_timeout_s:
-                    failing_since, retry_s = began, FIRST_RETRY_S
-                if now - failing_since >= self._retry_timeout_s:
+                # A task gives up by itself after the retry time; what ran for longer was not failing all the time.
+                is_new = outcome.got_on or now - began > 2 * self._retry_timeout_s
+                if failing_since is None or is_new:
+                    failing_since, retry_s = now, FIRST_RETRY_S
+                elif now - failing_since >= self._retry_timeout_s:
+                    failing_since = None
                     self._fail_tasks(outcome.failures)
+                    if stage.drop(outcome.failures):
+                        continue
                     return
-                log.warning("[%s] runs again in %.1f s: %s", self.name, retry_s, _last_line(outcome))
+                log.warning(
+                    "[%s] runs again in %.1f s: %s",
+                    self.name,
+                    retry_s,
+                    cause_of(next(iter(outcome.failures.values()), "")),
+                )
                 self._pause(retry_s)
                 retry_s = min(retry_s * 2, LONGEST_RETRY_S)
                 continue
@@ -240,12 +250,22 @@ class ConnectorRunner:
             elif outcome.ending is Ending.IDLE:
                 self._await_work(stage)
 
+    def _run_once(self, stage: Stage) -> StageOutcome:
+        try:
+            return stage.run()
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            trace = traceback.format_exc()
+            return StageOutcome(Ending.FAILED, dict.fromkeys(self._tasks, trace), retriable=True)
+
     def _await_work(self, stage: Stage) -> None:
         with self._lock:
             self._wake = False
         self._watch(stage, self._woken)
         with self._lock:
             self._changed.wait_for(lambda: self._wake or self._commanded())
+            self._wake = self._commanded()  # work has been taken note of; left set it would restart what fails
         self._unwatch(stage)
 
     def _woken(self) -> None:
@@ -294,10 +314,3 @@ class ConnectorRunner:
             self._state, self._trace = State.FAILED, "".join(traceback.format_exception(error))
             self._changed.notify_all()
         self._on_status(self.status())
-
-
-def _last_line(outcome: StageOutcome) -> str:
-    for trace in outcome.failures.values():
-        lines = [line for line in trace.strip().splitlines() if line.strip()]
-        return lines[-1] if lines else ""
-    return ""
