@@ -13,6 +13,7 @@ from seamark.engine.acknowledgements import Submission, SubmittedRecords
 from seamark.engine.commits import Committer, CommitterParts, metadata_of, wire_offsets
 from seamark.engine.update_offsets import OffsetMap
 from seamark.errors import KafkaError, LeaseLostError
+from seamark.kafka.errors import timeout_error
 from seamark.kafka.producer import DeliveryReport, RecordProducer
 
 log = logging.getLogger(__name__)
@@ -34,8 +35,13 @@ class _WholeBatch:
 class AtLeastOnceCommitter(Committer):
     """Commits the longest acknowledged prefix of each source partition, every flush interval and at the end."""
 
-    def __init__(self, parts: CommitterParts, interval_ms: int, flush_timeout_ms: int) -> None:
+    def __init__(
+        self, parts: CommitterParts, interval_ms: int, flush_timeout_ms: int, patience_ms: int = 60_000
+    ) -> None:
+        """`patience_ms` is how long Kafka may go without acknowledging anything before the task fails."""
         super().__init__(parts)
+        self._patience_s = patience_ms / 1000
+        self._acknowledgements, self._flowed_at = 0, time.monotonic()
         self._interval_s, self._flush_timeout_s = interval_ms / 1000, flush_timeout_ms / 1000
         self._submitted = SubmittedRecords()
         # Sent without reports for each record: acknowledged together, when nothing is in flight.
@@ -100,7 +106,19 @@ class AtLeastOnceCommitter(Committer):
     def _waiting(self) -> None:
         """The producer's queue is full because Kafka takes its time; offsets of what it did take still move on."""
         self.parts.lease.check()
+        self._check_flow()
         self._commit_if_due()
+
+    def _check_flow(self) -> None:
+        """A producer is patient for ever: without this a task whose broker is away would seem to work."""
+        if self._producer is None:
+            return
+        in_flight = self._producer.in_flight
+        done, now = self._producer.sent - in_flight, time.monotonic()
+        if in_flight == 0 or done != self._acknowledgements:
+            self._acknowledgements, self._flowed_at = done, now
+        elif now - self._flowed_at > self._patience_s:
+            raise timeout_error(f"write {in_flight} records", self._producer.brokers, self._patience_s)
 
     def _delivered(self, record: SourceRecord, submission: Submission | _WholeBatch, report: DeliveryReport) -> None:
         if report.error is None:
@@ -112,6 +130,7 @@ class AtLeastOnceCommitter(Committer):
         if self._producer is not None:
             self._producer.poll()
             self._producer.check()
+        self._check_flow()
         self._acknowledge_batches()
         while self._acknowledged:
             self.tell_task_of(*self._acknowledged.popleft())

@@ -43,6 +43,8 @@ class DirectStage(Stage):
         self._stop_requested = threading.Event()
         self._failed: dict[int, str] = {}
         self._last: dict[int, TaskProgress] = {}
+        self._unserved: set[int] = set()
+        self._yielded_at: float | None = None
         self._task_class = Plugins.reference(environment.connector.task_class)
 
     # what the kinds differ in
@@ -74,6 +76,7 @@ class DirectStage(Stage):
     # the run
 
     def run(self) -> StageOutcome:
+        self._await_turn()
         if self._stop_requested.is_set():
             self._stop_requested.clear()
             return StageOutcome(Ending.STOPPED)
@@ -82,6 +85,8 @@ class DirectStage(Stage):
         planned = {task: fields for task, fields in self.plan().items() if task not in self._failed}
         if not planned:
             return StageOutcome(Ending.IDLE)
+        # Spark starts partitions in order: who had no slot in the last epoch comes first in this one.
+        planned = dict(sorted(planned.items(), key=lambda entry: (entry[0] not in self._unserved, entry[0])))
         epoch = self._open(planned)
         try:
             error = self._run_job(
@@ -109,6 +114,16 @@ class DirectStage(Stage):
                 progress.state, progress.error = "failed", self._failed[task]
             tasks.append(progress)
         return tasks
+
+    def drop(self, failures: Mapping[int, str]) -> bool:
+        self._failed.update(failures)
+        return len(self._failed) < len(self.environment.task_configs)
+
+    def _await_turn(self) -> None:
+        """After giving way to others: wait until those that waited then have been served."""
+        while self._yielded_at is not None and not self._stop_requested.wait(WATCH_S / 2):
+            if not self.environment.leases.table.has_waiting(self._yielded_at):
+                self._yielded_at = None
 
     def _open(self, planned: Mapping[int, Any]) -> Epoch:
         epoch_id = uuid.uuid4().hex
@@ -171,7 +186,13 @@ class DirectStage(Stage):
 
         thread = threading.Thread(target=job, name=f"epoch-{name}", daemon=True)
         thread.start()
-        self._watch(epoch, thread)
+        try:
+            self._watch(epoch, thread)
+        except BaseException:
+            cancel_jobs(spark, epoch.id)  # nobody watches its tasks any more
+            raise
+        self._unserved = {lease.task for lease in epoch.leases if not lease.was_served}
+        self._yielded_at = time.monotonic() if epoch.has_yielded else None
         return failure[0] if failure else None
 
     def _watch(self, epoch: Epoch, job: threading.Thread) -> None:
@@ -186,7 +207,9 @@ class DirectStage(Stage):
             lost = any(lease.state is LeaseState.LOST for lease in epoch.leases)
             if epoch.stop_reason is None and self.is_outdated():
                 epoch.stop(Ending.WORKED)
-            if cancel_at is None and (epoch.stop_reason is not None or lost):
+            if epoch.stop_reason is None and not lost:
+                cancel_at = None  # a new attempt of the Spark task has taken over what was lost
+            elif cancel_at is None:
                 # A task that neither ends nor answers is given the time to notice by itself before Spark ends it; one
                 # that still waits for a slot has nothing to notice.
                 is_queued = not epoch.held and any(lease.state is LeaseState.WAITING for lease in epoch.leases)
@@ -216,9 +239,12 @@ class DirectStage(Stage):
             if lease.retriable and lease.result in ("failed", "fenced")
         }
         if retriable:
-            return StageOutcome(Ending.FAILED, retriable, retriable=True)
+            got_on = any(lease.progress.commits > 0 for lease in epoch.leases if lease.task in retriable)
+            return StageOutcome(Ending.FAILED, retriable, retriable=True, got_on=got_on)
         if error is not None and any(lease.state is not LeaseState.RELEASED for lease in epoch.leases):
-            return StageOutcome(Ending.FAILED, {lease.task: error for lease in epoch.leases}, retriable=True)
+            got_on = any(lease.progress.commits > 0 for lease in epoch.leases)
+            failures = {lease.task: error for lease in epoch.leases}
+            return StageOutcome(Ending.FAILED, failures, retriable=True, got_on=got_on)
         if len(self._failed) >= len(self.environment.task_configs):
             return StageOutcome(Ending.FAILED, dict(self._failed))
         ended = epoch.stop_reason or Ending.WORKED

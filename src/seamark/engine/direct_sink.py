@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,10 +12,12 @@ from seamark.connector.sink import TopicPartition
 from seamark.engine.direct import DirectStage
 from seamark.engine.leases import EpochServices
 from seamark.engine.stage import Ending, StageEnvironment, StageOutcome
-from seamark.errors import ConfigError
+from seamark.errors import ConfigError, KafkaError
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config
 from seamark.storage.sink_offsets import SinkOffsets
+
+log = logging.getLogger(__name__)
 
 METADATA_S = 10.0  # how often the worker looks for new topics and partitions
 MISSING_S = 1.0  # the same while none of the topics exists yet
@@ -86,7 +89,11 @@ class DirectSinkStage(DirectStage):
         outcome = super().run()
         if outcome.ending is Ending.IDLE:
             # Where a partition never had a record nothing was committed; its planned start is still where it goes on.
-            committed = self._offsets.read()
+            try:
+                committed = self._offsets.read()
+            except KafkaError as error:  # it is watched with what was planned, which may only wake it needlessly
+                log.warning("[%s] is idle, but its offsets cannot be read yet: %s", self.environment.name, error)
+                return outcome
             self._planned |= {partition: committed[partition] for partition in self._planned if partition in committed}
         return outcome
 
@@ -106,7 +113,10 @@ class DirectSinkStage(DirectStage):
         interval_s = METADATA_S if self._planned else MISSING_S
         if not self._is_outdated and time.monotonic() - self._looked_at >= interval_s:
             self._looked_at = time.monotonic()
-            self._is_outdated = set(self._partitions()) != set(self._planned)
+            try:
+                self._is_outdated = set(self._partitions()) != set(self._planned)
+            except KafkaError as error:
+                log.warning("[%s] could not look for new partitions: %s", self.environment.name, error)
         return self._is_outdated
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -11,20 +12,39 @@ from seamark.connector.offsets import Offsets, SourcePartition
 from seamark.connector.source import SourceConnector
 from seamark.engine.direct import DirectStage
 from seamark.engine.leases import EpochServices
-from seamark.engine.stage import Ending, StageOutcome
+from seamark.engine.stage import Ending, StageEnvironment, StageOutcome
+from seamark.errors import KafkaError
+from seamark.kafka.admin import Admin
+from seamark.kafka.clients import effective_client_config
+from seamark.kafka.stable import wait_until_stable
 from seamark.storage.layered import ConnectorOffsetStore
+
+# A task that asks for offsets which cannot be had yet is told so soon: it looks whether to stop, and asks again.
+STABLE_S, READ_S = 1.0, 5.0
+
+
+log = logging.getLogger(__name__)
 
 
 class SourceServices:
     """Reads and writes source offsets on behalf of tasks that hold a lease."""
 
-    def __init__(self, connector: str, store: ConnectorOffsetStore, timeout_s: float) -> None:
+    def __init__(
+        self, connector: str, store: ConnectorOffsetStore, timeout_s: float, transactional: Admin | None = None
+    ) -> None:
+        """`transactional` reaches the offsets topic if tasks write to it in transactions."""
         self._connector, self._store, self._timeout_s = connector, store, timeout_s
+        self._transactional = transactional
         # Two tasks of a connector may share a source partition: their commits must not cross.
         self._lock = threading.Lock()
 
     def read_offsets(self) -> dict[str, Any]:
-        offsets = self._store.read(self._connector)
+        if self._transactional is not None and self._store.topic is not None:
+            # A reader sees nothing behind the beginning of an open transaction, whoever's it is: not even what this
+            # task's predecessor has committed since. Taking that for "not written yet" would write it twice.
+            partitions = self._transactional.partitions_of([self._store.topic])
+            wait_until_stable(self._transactional, partitions, timeout_s=STABLE_S)
+        offsets = self._store.read(self._connector, READ_S)
         raw_keys = self._store.raw_keys(self._connector)
         return {
             "offsets": [{"partition": dict(p), "offset": o} for p, o in offsets.items()],
@@ -50,6 +70,15 @@ class DirectSourceStage(DirectStage):
     kind = "source"
     _idle_offsets: Offsets | None = None
 
+    def __init__(self, environment: StageEnvironment) -> None:
+        super().__init__(environment)
+        self._admin: Admin | None = None
+        if environment.exactly_once:
+            name, worker = environment.name, environment.worker.raw
+            self._admin = Admin(
+                effective_client_config("admin", worker, environment.config, connector_name=name, task=None)
+            )
+
     def plan(self) -> dict[int, dict[str, Any]]:
         environment = self.environment
         fields: dict[str, Any] = {"exactly_once": environment.exactly_once}
@@ -67,14 +96,22 @@ class DirectSourceStage(DirectStage):
 
     def services(self) -> EpochServices:
         timeout_s = self._worker.offset_flush_timeout_ms / 1000
-        return SourceServices(self.environment.name, self.environment.offsets, timeout_s)
+        return SourceServices(self.environment.name, self.environment.offsets, timeout_s, self._admin)
+
+    def close(self) -> None:
+        super().close()
+        if self._admin is not None:
+            self._admin.close()
 
     def run(self) -> StageOutcome:
         self._idle_offsets = None
         outcome = super().run()
         if outcome.ending is Ending.IDLE:
-            # Nobody else moves them while the connector is idle, so one look serves the whole time.
-            self._idle_offsets = self.environment.offsets.read(self.environment.name)
+            try:
+                # Nobody else moves them while the connector is idle, so one look serves the whole time.
+                self._idle_offsets = self.environment.offsets.read(self.environment.name, READ_S)
+            except KafkaError as error:
+                log.warning("[%s] is idle, but its offsets cannot be read yet: %s", self.environment.name, error)
         return outcome
 
     def has_work(self) -> bool | None:

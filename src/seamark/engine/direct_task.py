@@ -43,6 +43,9 @@ from seamark.kafka.topics import TopicCreation
 
 log = logging.getLogger(__name__)
 
+ATTEMPT_S = 1.0  # what a task waits for before it looks whether to stop
+RETRY_S = 0.1
+
 
 def run_partition(index: int, specs: Iterator[str]) -> Iterator[str]:
     """Entry point of a Spark partition; yields how each of its tasks ended."""
@@ -74,6 +77,8 @@ class DirectTask:
         except LeaseLostError as error:
             log.warning("[%s|task-%d] not started: %s", self._spec.connector, self._spec.task, error)
             return json.dumps({"task": self._spec.task, "result": "lost"})
+        if lease.should_end:  # the epoch was over before this task got a slot
+            return self._end(lease, "stopped")
         try:
             with contextlib.ExitStack() as stack:
                 (self._run_source if self._spec.kind == "source" else self._run_sink)(lease, stack)
@@ -116,8 +121,10 @@ class DirectTask:
                 stack, reports_successes=wants_commit_record(task_class), on_wait=lease.check
             )
             # From here on no older task of this id can commit; only then is it safe to ask where to start.
-            producer.init_transactions()
-        answer = lease.call("offsets")
+            self._patiently(lease, "initialise transactions", functools.partial(producer.init_transactions, ATTEMPT_S))
+        answer = self._patiently(lease, "read the committed offsets", functools.partial(lease.call, "offsets"))
+        if lease.should_end:
+            return
         offsets = Offsets((entry["partition"], entry["offset"]) for entry in answer["offsets"])
         raw_keys = {SourcePartition(entry["partition"]): b64decode(entry["key"]) for entry in answer["raw_keys"]}
 
@@ -138,6 +145,22 @@ class DirectTask:
         self._source = SourceLoop(spec.connector, task, committer, lease)
         self._source.run()
 
+    def _patiently(self, lease: LeaseClient, what: str, attempt: Callable[[], Any]) -> Any:
+        """Try again while Kafka is away, for as long as tasks are retried; None if told to stop meanwhile."""
+        patience_s = self._worker["seamark.retry.timeout.ms"] / 1000
+        deadline = time.monotonic() + patience_s
+        while not lease.should_end:
+            try:
+                return attempt()
+            except FencedError:
+                raise
+            except KafkaError as error:
+                if not error.retriable or time.monotonic() >= deadline:
+                    raise
+                log.warning("[%s|task-%d] could not %s yet: %s", self._spec.connector, self._spec.task, what, error)
+                time.sleep(RETRY_S)
+        return None
+
     def _make_producer(
         self, stack: contextlib.ExitStack, *, reports_successes: bool, on_wait: Callable[[], None]
     ) -> RecordProducer:
@@ -154,7 +177,13 @@ class DirectTask:
         return TopicCreation.from_config(self._spec.config, self._spec.worker)
 
     def _at_least_once(self, parts: CommitterParts) -> Committer:
-        return AtLeastOnceCommitter(parts, self._worker.offset_flush_interval_ms, self._worker.offset_flush_timeout_ms)
+        worker = self._worker
+        return AtLeastOnceCommitter(
+            parts,
+            worker.offset_flush_interval_ms,
+            worker.offset_flush_timeout_ms,
+            patience_ms=worker["seamark.retry.timeout.ms"],
+        )
 
     def _exactly_once(
         self, parts: CommitterParts, producer: RecordProducer, boundary: TransactionBoundary
@@ -185,11 +214,21 @@ class DirectTask:
             task.open(sorted(start))
         consumer.assign(start)
         self._progress.state = "running"
-        limits = SinkLimits(self._worker.batch_max_records, self._worker.offset_flush_interval_ms / 1000)
+        limits = SinkLimits(
+            self._worker.batch_max_records,
+            self._worker.offset_flush_interval_ms / 1000,
+            self._worker["seamark.retry.timeout.ms"] / 1000,
+        )
         self._sink = SinkLoop(spec.connector, task, consumer, pipeline, lease, self._progress, limits, start)
+        stack.callback(self._close_partitions, task, sorted(start))
         self._sink.run()
-        with connector_code(spec.connector, "close"):
-            task.close(sorted(start))
+
+    def _close_partitions(self, task: SinkTask, partitions: list[TopicPartition]) -> None:
+        try:
+            task.close(partitions)
+        except Exception:
+            # Everything is delivered and committed; a failing clean-up must not undo it.
+            log.exception("[%s|task-%d] close failed", self._spec.connector, self._spec.task)
 
     def _stop_task(self, task: SourceTask | SinkTask) -> None:
         try:

@@ -152,7 +152,7 @@ class LeaseServer:
             try:
                 await asyncio.wait_for(news.wait(), min(body["wait_ms"] / 1000, MAX_WAIT_S))
             except TimeoutError:
-                return {"directive": Directive.CONTINUE.value}
+                pass  # no news; but time has passed, and a stop may have come before anybody listened
             directive = self._directive(epoch)
         return {"directive": directive.value}
 

@@ -66,6 +66,8 @@ class Lease:
     result: str | None = None
     error: str | None = None
     retriable: bool = False
+    was_served: bool = False
+    """Whether the task got a Spark slot before its epoch was told to stop."""
 
 
 @dataclass(slots=True)
@@ -82,6 +84,10 @@ class Epoch:
     idle_ms: int | None
     """After how much idle time of all tasks the epoch ends; None if it does not."""
     stop_reason: Ending | None = None
+    served_at: float | None = None
+    """When the first of its tasks got a Spark slot: its time runs from then on, not while it waits."""
+    has_yielded: bool = False
+    """Whether it ended so that others get their turn."""
     on_stop: Callable[[], None] = lambda: None
 
     @property
@@ -98,8 +104,9 @@ class Epoch:
     def decide(self, now: float, starving: bool) -> Directive:
         """What tasks of this epoch are told now."""
         if self.stop_reason is None:
-            age_ms = (now - self.opened_at) * 1000
+            age_ms = (now - (self.opened_at if self.served_at is None else self.served_at)) * 1000
             if age_ms >= self.epoch_ms or (starving and age_ms >= TURN_S * 1000):
+                self.has_yielded = starving
                 self.stop(Ending.WORKED)
             elif self.idle_ms is not None and self._is_idle():
                 self.stop(Ending.IDLE)
@@ -144,6 +151,15 @@ class LeaseTable:
             for lease in epoch.leases
         )
 
+    def has_waiting(self, opened_before: float) -> bool:
+        """Whether a Spark task of an epoch that is older than this time still waits for a slot."""
+        return any(
+            lease.state is LeaseState.WAITING
+            for epoch in list(self._epochs.values())
+            if epoch.stop_reason is None and epoch.opened_at < opened_before
+            for lease in epoch.leases
+        )
+
     def acquire(self, lease_id: str, attempt: int, now: float) -> tuple[Epoch, Lease]:
         """Give the lease to this attempt of its Spark task.
 
@@ -159,6 +175,8 @@ class LeaseTable:
                     f"Lease {lease_id} is held by attempt {lease.attempt}; attempt {attempt} is older."
                 )
             lease.attempt, lease.state, lease.renewed_at = attempt, LeaseState.HELD, now
+            lease.was_served = lease.was_served or epoch.stop_reason is None
+            epoch.served_at = now if epoch.served_at is None else epoch.served_at
             lease.sequence.clear()
             lease.idle_ms = 0
             return epoch, lease

@@ -19,6 +19,7 @@ from seamark.engine.pipeline import SinkPipeline
 from seamark.engine.stage import TaskProgress
 from seamark.errors import KafkaError, LeaseLostError, RetriableError, connector_code
 from seamark.kafka.consumer import RecordConsumer, consumed, size_of, values_of
+from seamark.kafka.errors import timeout_error
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,8 @@ class SinkLimits:
 
     records: int
     commit_interval_s: float
+    patience_s: float = 60.0
+    """How long Kafka may take to give a first sign of the partitions before the task fails."""
 
 
 class SinkLoop:
@@ -60,6 +63,18 @@ class SinkLoop:
 
     def run(self) -> None:
         """Work; returns when told to stop, everything delivered so far committed."""
+        try:
+            self._loop()
+        except LeaseLostError:
+            raise
+        except Exception:
+            self._commit_after_failure()
+            raise
+        self._lease.check()
+        self.commit(closing=True)
+
+    def _loop(self) -> None:
+        began = time.monotonic()
         while not self._lease.should_end:
             self._apply_requests()
             messages = self._consumer.read(self._limits.records, READ_TIMEOUT_S)
@@ -67,10 +82,20 @@ class SinkLoop:
                 self.last_record_at = time.monotonic()
             if not self._deliver(messages):
                 break
+            if not self._current and time.monotonic() - began > self._limits.patience_s:
+                # Each partition tells at least where its end is; silence means that no broker answers.
+                partitions = ", ".join(map(str, sorted(self._context.assignment)))
+                raise timeout_error(f"read {partitions}", self._consumer.brokers, self._limits.patience_s)
             if time.monotonic() >= self._next_commit or self._context.take_commit_request():
                 self.commit()
-        self._lease.check()
-        self.commit(closing=True)
+
+    def _commit_after_failure(self) -> None:
+        """As Java does: what the task has taken before need not come again. Its own failure is what must be told."""
+        try:
+            self._lease.check()
+            self.commit(closing=True)
+        except Exception as error:
+            log.warning("[%s] Offsets were not committed after a failure: %s", self._connector, error)
 
     def _apply_requests(self) -> None:
         for partition, offset in self._context.take_rewinds().items():

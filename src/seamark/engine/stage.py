@@ -58,6 +58,8 @@ class StageOutcome:
     """Task -> trace. Tasks that are not named ended cleanly."""
     retriable: bool = False
     """True if the cause lies outside (a lost executor, a fenced producer): the runner may simply run again."""
+    got_on: bool = False
+    """Whether a task that failed had committed something before: then it is a new failure, not the last one again."""
 
 
 @dataclass(slots=True)
@@ -97,6 +99,10 @@ class Stage(ABC):
 
         Any thread; a later `run` works again.
         """
+
+    def drop(self, failures: Mapping[int, str]) -> bool:
+        """Go on without these tasks, which have failed for good; False if that leaves nothing to run."""
+        return False
 
     @abstractmethod
     def has_work(self) -> bool | None:

@@ -45,7 +45,7 @@ class RecordConsumer:
         config.update({"enable.auto.commit": False, "enable.auto.offset.store": False})
         # Offsets out of range (the log was truncated) are ours to report, unless the user asked for a reset.
         config.setdefault("group.id", "seamark")
-        # A full queue is looked at again soon: librdkafka's own second of waiting halves the throughput of small records.
+        # A full queue is looked at again soon: waiting a second, as librdkafka does, halves the rate of small records.
         config.setdefault("fetch.queue.backoff.ms", 10)
         # The end of a partition tells where reading goes on after the markers of transactions, which are no messages.
         config["enable.partition.eof"] = True

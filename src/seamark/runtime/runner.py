@@ -22,8 +22,8 @@ from seamark.engine.direct_sink import DirectSinkStage
 from seamark.engine.direct_source import DirectSourceStage
 from seamark.engine.frame_sink import FrameSinkStage
 from seamark.engine.frame_source import FrameSourceStage
-from seamark.engine.stage import Ending, Stage, StageEnvironment, TaskProgress
-from seamark.errors import ConnectError, KafkaError, PluginError, connector_code
+from seamark.engine.stage import Ending, Stage, StageEnvironment, StageOutcome, TaskProgress
+from seamark.errors import ConnectError, KafkaError, PluginError, cause_of, connector_code
 from seamark.runtime.states import ConnectorStatus, State, TargetState, TaskStatus
 
 log = logging.getLogger(__name__)
