@@ -14,6 +14,7 @@ from seamark.config.worker import WorkerConfig
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.records import Header, RecordBatch, SinkRecord, SourceRecord, TimestampType
 from seamark.engine.plugins import Plugins
+from seamark.errors import DataError
 from seamark.kafka.consumer import ConsumedRecord
 
 _NONE = type(None)
@@ -67,6 +68,10 @@ class SourcePipeline:
     def convert(self, record: SourceRecord) -> OutgoingRecord:
         """One record. Raises DataError."""
         topic = record.topic
+        if not topic:
+            raise DataError(
+                f"A record has no topic, so there is nowhere to write it; its offset is {record.source_offset}"
+            )
         return OutgoingRecord(
             topic,
             self._key.from_connect_data(topic, record.key_schema, record.key),
