@@ -105,6 +105,7 @@ class EmbeddedBroker:
         """
         if self.is_running:
             raise BrokerError(f"The broker on {str(self.data_dir)!r} is running already")
+        self.kill()  # one that ended by itself may still be closing its files
         classpath = jars.classpath(jars.BROKER)
         if self._jvm_options is None:
             broker_archive.ensure()

@@ -89,10 +89,12 @@ class JavaProcess:
 
     def kill(self) -> None:
         """End Java and its supervisor at once (SIGKILL); Java may need a moment more to disappear."""
-        # The supervisor leads a process group of its own that holds exactly itself and Java.
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        # The supervisor leads a process group of its own that holds exactly itself and Java. Once it is reaped, its
+        # number may be somebody else's.
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
         self._close_stdin()
 
     def log_tail(self, lines: int = 15) -> str:
