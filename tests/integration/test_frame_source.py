@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
+from fixtures.drivers import PLUGINS, eventually, run_deadly_driver
 from fixtures.spark import Frames, run_until_idle
 from seamark.connector import ConnectError, Offsets, SourcePartition
 from seamark.engine.frame_source import FrameSourceStage
@@ -24,10 +20,9 @@ from seamark.engine.source_ledger import SourceIntent
 from seamark.engine.stage import Ending, StageOutcome
 from seamark.engine.writer import Ledger
 
-PLUGINS = Path(__file__).parents[1] / "fixtures" / "plugins"
 sys.path.insert(0, str(PLUGINS))
 
-from frame_plugins import TABLE, NumbersSource, StableNumbersSource  # noqa: E402
+from frame_plugins import TABLE, NumbersSource, StableNumbersSource
 
 pytestmark = pytest.mark.timeout(240)
 Make = Callable[..., Frames]
@@ -51,6 +46,10 @@ def test_every_row_is_written_once_and_the_offsets_follow(
     assert stage.has_work() is False
     assert sum(task.records for task in stage.progress()) == 1000
     assert stage.progress()[0].positions == [{"partition": TABLE, "offset": {"row": 1000}}]
+
+
+def driver_config(name: str, topic: str) -> dict[str, str]:
+    return {"name": name, "connector.class": "frame_plugins:NumbersSource", "rows": "1000", "topic": topic}
 
 
 def numbers_of(world: Frames, topic: str, expected: int) -> None:
@@ -101,7 +100,7 @@ def test_a_failed_job_leaves_committed_writers_alone_when_it_is_run_again(
 def test_a_batch_goes_on_where_a_killed_driver_left_it(frames: Make, topic_name: str, die: str) -> None:
     world = frames(plugin_path=str(PLUGINS), seamark_batch_max_records="400")
     topic = world.topic(partitions=2)
-    run_driver(world, topic_name, topic, die, exactly_once=True)
+    run_deadly_driver(world, driver_config(topic_name, topic), die)
     stage = world.stage(NumbersSource(), topic_name, rows="1000", topic=topic)
     run_until_idle(stage)
     numbers_of(world, topic, 1000)
@@ -110,29 +109,10 @@ def test_a_batch_goes_on_where_a_killed_driver_left_it(frames: Make, topic_name:
 def test_without_exactly_once_a_killed_driver_repeats_but_loses_nothing(frames: Make, topic_name: str) -> None:
     world = frames(plugin_path=str(PLUGINS))
     topic = world.topic(partitions=2)
-    run_driver(world, topic_name, topic, "store_offsets:before", exactly_once=False)
+    run_deadly_driver(world, driver_config(topic_name, topic), "store_offsets:before", exactly_once=False)
     stage = world.stage(NumbersSource(), topic_name, rows="1000", topic=topic, exactly_once=False)
     run_until_idle(stage)
     assert sorted(world.values(topic)) == sorted(numbers(1000) * 2)
-
-
-def run_driver(world: Frames, name: str, topic: str, die: str, *, exactly_once: bool) -> None:
-    """Run a worker process that kills itself; none of its children may survive it."""
-    config = {"name": name, "connector.class": "frame_plugins:NumbersSource", "rows": "1000", "topic": topic}
-    order = {"worker": world.worker.raw, "config": config, "exactly_once": exactly_once, "die": die}
-    script = PLUGINS / "frame_driver.py"
-    process = subprocess.Popen([sys.executable, str(script), json.dumps(order)], stderr=subprocess.PIPE, text=True)
-    children: set[psutil.Process] = set()
-    while process.poll() is None:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            children |= set(psutil.Process(process.pid).children(recursive=True))
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.2)
-    assert process.stderr is not None
-    errors = process.stderr.read()
-    assert process.returncode == -signal.SIGKILL, errors
-    _, alive = psutil.wait_procs(list(children), timeout=20)
-    assert not alive, f"survived their driver: {alive}"
 
 
 def test_a_driver_that_was_replaced_unawares_can_neither_write_nor_commit(frames: Make, topic_name: str) -> None:
@@ -208,10 +188,3 @@ def test_moved_offsets_make_a_batch_that_was_not_ended_void(frames: Make, topic_
     world.store.write(topic_name, {SourcePartition(TABLE): {"row": 90}})
     run_until_idle(world.stage(NumbersSource(), topic_name, rows="100", topic=topic))
     assert sorted(world.values(topic)) == [str(number) for number in range(90, 100)]
-
-
-def eventually(condition: Callable[[], bool], within_s: float = 30.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "did not come true in time"
-        time.sleep(0.05)

@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 METADATA_S: Final = 10.0  # how often to look for new topics and partitions
 FIRST_RECORD_BYTES: Final = 1024.0  # until a batch has shown how large records are
 _METRICS: Final = "seamark"
+_METRICS_S: Final = 0.5  # Spark delivers a query's metrics a moment after the query has ended
 # What Spark's Kafka source decides itself and refuses to be told.
 _SPARKS_OWN: Final = frozenset(
     {
@@ -209,9 +210,11 @@ class FrameSinkStage(FrameStage):
 
 
 def _observed(metrics: Any) -> Mapping[str, Any]:
-    """What the batch held, unless the sink has not run the DataFrame: PySpark's own call would wait for ever then."""
-    found = metrics._jo.getRowOrEmpty()  # noqa: SLF001
-    if not found.isDefined():
-        return {}
-    row = found.get()
-    return {"records": row.getLong(0), "bytes": 0 if row.isNullAt(1) else row.getLong(1)}
+    """What the batch held, unless the sink did not run the DataFrame: PySpark's own call would wait for ever then."""
+    future = metrics._jo.future()  # noqa: SLF001
+    deadline = time.monotonic() + _METRICS_S
+    while not future.isCompleted():
+        if time.monotonic() > deadline:
+            return {}
+        time.sleep(0.01)
+    return dict(metrics.get)

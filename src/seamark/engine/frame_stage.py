@@ -139,10 +139,10 @@ class _StopRequestedError(ConnectError):
         super().__init__("The connector was told to stop.")
 
 
-def _is_passing(error: Exception) -> bool:
-    if isinstance(error, ConnectError):
-        cause = error.__cause__
-        if not error.retriable and isinstance(cause, Exception):
-            return _is_passing(cause)
-        return error.retriable or isinstance(error, FencedError)
-    return _PASSING.search(str(error)) is not None
+def _is_passing(error: BaseException) -> bool:
+    """Whether the error, or what led to it, lies outside the connector."""
+    if isinstance(error, FencedError) or (isinstance(error, ConnectError) and error.retriable):
+        return True
+    if not isinstance(error, ConnectError) and _PASSING.search(str(error)) is not None:
+        return True
+    return error.__cause__ is not None and _is_passing(error.__cause__)

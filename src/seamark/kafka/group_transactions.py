@@ -96,7 +96,7 @@ class GroupOffsetProducer(RecordProducer):
         try:
             self._producer.send_offsets_to_transaction(entries, self._consumer.consumer_group_metadata(), timeout_s)
         except confluent_kafka.KafkaException as error:
-            raise kafka_error(error, f"commit offsets of consumer group {self.group!r}", self.brokers) from error
+            raise self._error(error, f"commit offsets of consumer group {self.group!r}") from error
 
     def close(self, timeout_s: float = 5.0) -> None:
         super().close(timeout_s)
