@@ -73,6 +73,9 @@ class DirectStage(Stage):
         """Whether what there is to read has changed since `plan`."""
         return False
 
+    def on_closed(self, epoch: Epoch) -> None:
+        """The Spark job has ended and the leases are void; a process that Spark gave up may still be there."""
+
     # the run
 
     def run(self) -> StageOutcome:
@@ -95,6 +98,7 @@ class DirectStage(Stage):
         finally:
             self.environment.leases.close(epoch)
             self._epoch = None
+        self.on_closed(epoch)
         return self._outcome(epoch, error)
 
     def request_stop(self) -> None:

@@ -11,17 +11,18 @@ from typing import Any
 from seamark.connector.offsets import Offsets, SourcePartition
 from seamark.connector.source import SourceConnector
 from seamark.engine.direct import DirectStage
-from seamark.engine.leases import EpochServices
+from seamark.engine.leases import Epoch, EpochServices, LeaseState
 from seamark.engine.stage import Ending, StageEnvironment, StageOutcome
-from seamark.errors import KafkaError
+from seamark.errors import KafkaError, LeaseLostError
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config
+from seamark.kafka.producer import RecordProducer
 from seamark.kafka.stable import wait_until_stable
 from seamark.storage.layered import ConnectorOffsetStore
 
 # A task that asks for offsets which cannot be had yet is told so soon: it looks whether to stop, and asks again.
 STABLE_S, READ_S = 1.0, 5.0
-
+FENCE_S = 10.0  # what a stop waits at most for a task that did not end by itself
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class SourceServices:
         self._transactional = transactional
         # Two tasks of a connector may share a source partition: their commits must not cross.
         self._lock = threading.Lock()
+        self._is_closed = False
 
     def read_offsets(self) -> dict[str, Any]:
         if self._transactional is not None and self._store.topic is not None:
@@ -54,11 +56,18 @@ class SourceServices:
     def write_offsets(self, task: int, body: Mapping[str, Any]) -> None:
         offsets = {SourcePartition(entry["partition"]): entry["offset"] for entry in body["offsets"]}
         with self._lock:
+            if self._is_closed:
+                raise LeaseLostError(f"The epoch of task {task} is over.")
             if body["store"] == "secondary":
                 self._store.write_deletions_to_secondary(self._connector, offsets, self._timeout_s)
                 self._store.copy_to_secondary(self._connector, offsets, self._timeout_s)
             else:
                 self._store.write(self._connector, offsets, self._timeout_s)
+
+    def close(self) -> None:
+        """Wait for a write that is under way, and take no other."""
+        with self._lock:
+            self._is_closed = True
 
     def commit_sink(self, task: int, body: Mapping[str, Any]) -> None:
         raise TypeError("a source task has no consumer-group offsets")
@@ -85,18 +94,35 @@ class DirectSourceStage(DirectStage):
         if environment.exactly_once:
             fields["offsets_topic"] = environment.offsets.topic
             fields["has_secondary"] = environment.offsets.has_secondary
-        group = environment.worker.group_id
         return {
-            task: {
-                **fields,
-                "transactional_id": f"{group}-{environment.name}-{task}" if environment.exactly_once else None,
-            }
+            task: {**fields, "transactional_id": self._transactional_id(task) if environment.exactly_once else None}
             for task in range(len(environment.task_configs))
         }
 
     def services(self) -> EpochServices:
         timeout_s = self._worker.offset_flush_timeout_ms / 1000
         return SourceServices(self.environment.name, self.environment.offsets, timeout_s, self._admin)
+
+    def on_closed(self, epoch: Epoch) -> None:
+        """Nothing may be written after a stop, but a task that did not end in time may be about to commit."""
+        if isinstance(epoch.services, SourceServices):
+            epoch.services.close()
+        late = [lease.task for lease in epoch.leases if lease.state in (LeaseState.HELD, LeaseState.LOST)]
+        if not self.environment.exactly_once or epoch.stop_reason is not Ending.STOPPED:
+            return
+        name, worker = self.environment.name, self.environment.worker
+        for task in late:
+            config = effective_client_config(
+                "producer", worker.raw, self.environment.config, connector_name=name, task=task
+            )
+            try:
+                with RecordProducer(config, self._transactional_id(task)) as producer:
+                    producer.init_transactions(FENCE_S)
+            except KafkaError as error:
+                log.warning("[%s|task-%d] did not end in time and could not be fenced: %s", name, task, error)
+
+    def _transactional_id(self, task: int) -> str:
+        return f"{self.environment.worker.group_id}-{self.environment.name}-{task}"
 
     def close(self) -> None:
         super().close()

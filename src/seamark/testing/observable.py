@@ -22,7 +22,8 @@ returns None (`update.offsets.after`: ``none``, ``last`` repeats the last step, 
 - ``{"echo": true}``: return the argument
 - ``{"mutate": [[partition, offset], ...]}``: try to change the argument, return None
 - ``{"raise": "text"}``: raise RuntimeError
-- ``{"block.ms": n}``: wait first; can be combined with the others
+- ``{"block.ms": n}``: wait first; ``{"block.until": "name"}``: wait for `Observed.release` with that name; both can be
+  combined with the others
 - ``{"when": "offsets"}``, only with `Observed.next_update`: wait for a call whose argument is not empty
 
 `transaction.plan` is a JSON object for ``transaction.boundary=connector``: ``{"every": n}`` ends a transaction after
@@ -226,6 +227,8 @@ class _Hook(ObservableSourceTask):
         step = self._step(bool(before))
         self.misbehaviour.enter("update_offsets")
         time.sleep(step.get("block.ms", 0) / 1000)
+        if "block.until" in step:
+            self.calls.await_release(step["block.until"])
         if "raise" in step:
             self.calls.write("update_offsets", offsets=before, raised=step["raise"])
             raise RuntimeError(step["raise"])

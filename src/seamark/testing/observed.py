@@ -66,6 +66,12 @@ class CallLog:
         finally:
             os.close(fd)
 
+    def await_release(self, name: str) -> None:
+        """Wait for `Observed.release`, a minute at most."""
+        deadline_s = time.monotonic() + 60
+        while not (self.directory / f"release-{name}").exists() and time.monotonic() < deadline_s:
+            time.sleep(_LOOK_INTERVAL_S)
+
     def first_time(self, what: str) -> bool:
         """True once for `what` per connector and task, also across processes."""
         marker = self.directory / f"once-{self._connector}-{self._task}-{what}"
@@ -125,6 +131,10 @@ class Observed:
     def next_update(self, step: Any) -> None:
         """Decide what the next call of `update_offsets`, of any task, does: a step as in `update.offsets.script`."""
         self._put(NEXT_UPDATE_FILE, json.dumps(step))
+
+    def release(self, name: str) -> None:
+        """Let calls go on that wait for this name."""
+        self._put(f"release-{name}", "")
 
     @property
     def next_update_is_pending(self) -> bool:
