@@ -241,6 +241,10 @@ def test_a_log_survives_its_broker(tmp_path: Path) -> None:
             log.read_to_end(60)
             # What was appended while the broker was away is written late, not lost, and not out of order.
             assert [record.value for record in records] == [b"1", b"2", b"3"]
+            own.kill()
+            started = time.monotonic()
+            log.stop()
+            assert time.monotonic() - started < 5
         finally:
             log.stop()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
@@ -219,6 +220,39 @@ def test_reports_tell_where_each_record_went(java: dict[str, str], topic: str) -
             producer.flush(10)
     assert [(r.partition, r.offset) for r in reports if r.error is None] == [(1, 0), (1, 1)]
     assert [r.error.code for r in reports if r.error is not None] == ["MSG_SIZE_TOO_LARGE"]
+
+
+def test_closing_aborts_what_is_open(java: dict[str, str], topic: str, read: Read) -> None:
+    with RecordProducer(java, f"{topic}-tx") as producer:
+        producer.init_transactions()
+        producer.begin()
+        producer.send(topic, b"open")
+        assert producer.flush(10) == 0
+    with RecordProducer(java) as plain:
+        plain.send_batch(topic, [b"after"] * 2)
+        assert plain.flush(10) == 0
+    assert values(read(2)) == [b"after"] * 2  # nothing is held back
+    producer.close()
+    with pytest.raises(KafkaError, match="closed"):
+        producer.begin()
+
+
+@pytest.mark.slow
+def test_closing_does_not_wait_for_a_broker_that_is_away(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path / "broker", heap="256m") as own:
+        config = {"bootstrap.servers": own.bootstrap_servers}
+        plain, transactional = RecordProducer(config), RecordProducer(config, "tx")
+        transactional.init_transactions()
+        transactional.begin()
+        for producer in (plain, transactional):
+            producer.send("t", b"v")
+            assert producer.flush(20) == 0
+            producer.send("t", b"v")
+        own.kill()
+        for producer in (plain, transactional):
+            started = time.monotonic()
+            producer.close(1)
+            assert time.monotonic() - started < 4
 
 
 def test_reports_need_a_producer_that_gives_them(java: dict[str, str], topic: str) -> None:

@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 from seamark.errors import KafkaError
 from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config, make_client
-from seamark.kafka.errors import code_of, kafka_error
+from seamark.kafka.errors import code_of, is_login_failure, kafka_error
 from seamark.kafka.offset_delete import delete_group_offsets
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.topic_partitions import GroupDescription, GroupMember, TopicDescription, TopicPartition, TopicSpec
@@ -43,14 +43,14 @@ class Admin:
         self._java = dict(java_config)
         self._config = librdkafka_config(self._java, "admin")
         self._config["logger"] = librdkafka_logger()
+        self._config["error_cb"] = self._on_client_error
+        self._refusal: Any = None
         self.brokers: str = self._config["bootstrap.servers"]
         self._client: Any = make_client(AdminClient, self._config)
 
     def close(self) -> None:
         """Let go of the broker."""
-        close = getattr(self._client, "close", None)
-        if close is not None:
-            close()
+        self._client = None
 
     def __enter__(self) -> Admin:
         return self
@@ -291,7 +291,9 @@ class Admin:
         wanted = sorted(set(partitions))
         if not wanted:
             return
-        delete_group_offsets(self._java, group, wanted, timeout_s)
+        # Asked first because this client tells a refused login from a broker that is away; the other one does not.
+        if self.describe_group(group, timeout_s=timeout_s).state != "DEAD":
+            delete_group_offsets(self._java, group, wanted, timeout_s)
 
     def delete_group(self, group: str, *, timeout_s: float = _REQUEST_S) -> None:
         """Delete a group and all its offsets; one that does not exist is no error.
@@ -343,15 +345,25 @@ class Admin:
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
+    def _on_client_error(self, error: Any) -> None:
+        if is_login_failure(error):
+            self._refusal = error
+
     def _repeat(
         self, action: str, call: Callable[[float], _T], timeout_s: float, final: frozenset[str] = frozenset()
     ) -> _T:
         # A topic that is unknown may just be new. Where it has to exist already, that answer is `final`.
         deadline = time.monotonic() + timeout_s
         while True:
+            if self._client is None:
+                raise KafkaError(f"Could not {action}: the admin client is closed.")
+            self._refusal = None
             try:
                 return call(max(0.1, deadline - time.monotonic()))
             except confluent_kafka.KafkaException as error:
+                self._client.poll(0)
+                if self._refusal is not None:  # the request itself has only run out of time
+                    raise kafka_error(self._refusal, action, self.brokers) from error
                 ours = kafka_error(error, action, self.brokers)
                 if not ours.retriable or ours.code in final or time.monotonic() + _RETRY_S >= deadline:
                     raise ours from error

@@ -68,7 +68,7 @@ class Appender:
         self._producer.flush(1.0)
         self._producer.purge()
         self._producer.flush(1.0)
-        self._producer.close()
+        self._producer = None
         for future in list(self._pending):
             if not future.done():
                 future.set_exception(

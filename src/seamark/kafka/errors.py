@@ -113,6 +113,11 @@ def code_of(error: BaseException | Any) -> str | None:
     return None if inner is None else str(inner.name())
 
 
+def is_login_failure(error: BaseException | Any) -> bool:
+    """Whether the broker refused the client, which waiting does not mend; requests then only time out."""
+    return code_of(error) in _LOGIN
+
+
 def requires_abort(error: BaseException) -> bool:
     """Whether the current transaction can only be aborted."""
     inner = _inner(error)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
@@ -22,7 +21,10 @@ import confluent_kafka
 from seamark.errors import FencedError, KafkaError
 from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config, make_client, redacted
-from seamark.kafka.errors import code_of, is_fatal, kafka_error, requires_abort, timeout_error
+from seamark.kafka.delivery import ClosedProducer, DeliveryReport, OnDelivery
+from seamark.kafka.errors import code_of, is_fatal, is_login_failure, kafka_error, requires_abort, timeout_error
+
+__all__ = ["DeliveryReport", "Headers", "OnDelivery", "RecordProducer"]
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -31,19 +33,6 @@ _ANY_PARTITION: Final = -1
 _WAIT_S: Final = 0.01  # how long to wait for room in the queue before asking `on_wait` again
 _RETRY_S: Final = 0.1
 _PURGED: Final = frozenset({"_PURGE_QUEUE", "_PURGE_INFLIGHT"})
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryReport:
-    """What became of one record: where it was written, or why it was not."""
-
-    topic: str
-    partition: int
-    offset: int
-    error: KafkaError | None
-
-
-OnDelivery = Callable[[DeliveryReport], None]
 
 
 class RecordProducer:
@@ -88,7 +77,9 @@ class RecordProducer:
         self._failed = 0
         self._first_failure: KafkaError | None = None
         self._fatal: KafkaError | None = None
+        self._refusal: KafkaError | None = None
         self._is_closed = False
+        self._is_in_transaction = False
         _log.debug("Producer settings: %s", redacted(config))
         self._producer: Any = make_client(confluent_kafka.Producer, config)
 
@@ -107,6 +98,7 @@ class RecordProducer:
             self._producer.begin_transaction()
         except confluent_kafka.KafkaException as error:
             raise self._error(error, f"begin a transaction of {self.transactional_id!r}") from error
+        self._is_in_transaction = True
 
     def commit(self, timeout_s: float = 60.0) -> None:
         """Commit the transaction; on return all its records are visible to read_committed readers.
@@ -120,6 +112,7 @@ class RecordProducer:
         action = f"commit a transaction of {self.transactional_id!r}"
         try:
             self._retried(action, self._producer.commit_transaction, timeout_s)
+            self._is_in_transaction = False
         except _AbortRequiredError as required:
             refused = self._error(required.cause, action)
             if isinstance(refused, FencedError):
@@ -260,6 +253,8 @@ class RecordProducer:
         except confluent_kafka.KafkaException as error:
             raise self._error(error, "go on producing") from error
         self.check()
+        if remaining and self._refusal is not None:
+            raise self._refusal
         return remaining
 
     def check(self) -> None:
@@ -285,20 +280,26 @@ class RecordProducer:
         return self._failed
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Let go of the broker.
+        """Let go of the broker, within the time.
 
-        Records not acknowledged within the time are dropped; an open transaction is left to be fenced.
+        An open transaction is aborted. Records that are not acknowledged in time are dropped. With no time at all an
+        open transaction is left to the broker, which ends it after ``transaction.timeout.ms`` or when a successor
+        takes over.
         """
         if self._is_closed:
             return
         self._is_closed = True
         try:
-            if self.transactional_id is None and self._fatal is None:
-                self._producer.flush(timeout_s)
+            if timeout_s > 0 and self._fatal is None:
+                if self.transactional_id is None:
+                    self._producer.flush(timeout_s)
+                elif self._is_in_transaction:
+                    self._abort(timeout_s)
             self._producer.purge()
-            self._producer.close()
-        except confluent_kafka.KafkaException as error:  # a fenced producer says so once more
+        except (confluent_kafka.KafkaException, KafkaError, _AbortRequiredError) as error:
             _log.debug("Closing the producer at %s: %s", self.brokers, error)
+        # The library's own `close` waits for the broker for ever when a transaction is open. Letting go does not.
+        self._producer = ClosedProducer()
 
     def __enter__(self) -> RecordProducer:
         return self
@@ -306,16 +307,20 @@ class RecordProducer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close(0.0 if kind is not None else 5.0)
+        self.close(1.0 if kind is not None else 5.0)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _abort(self, timeout_s: float) -> None:
         self._retried(f"abort a transaction of {self.transactional_id!r}", self._producer.abort_transaction, timeout_s)
+        self._is_in_transaction = False
 
     def _make_room(self) -> None:
         self.check()
+        self._refusal = None
         self.poll(_WAIT_S)
+        if self._refusal is not None:
+            raise self._refusal
         if self._on_wait is not None:
             self._on_wait()
 
@@ -338,6 +343,8 @@ class RecordProducer:
     def _on_client_error(self, error: Any) -> None:
         if error.fatal():
             self._fatal = kafka_error(error, "go on producing", self.brokers)
+        elif is_login_failure(error):
+            self._refusal = kafka_error(error, "produce", self.brokers)
         else:
             _log.debug("Producer at %s: %s", self.brokers, error)
 
@@ -372,7 +379,8 @@ class RecordProducer:
                 if not is_retriable:
                     raise ours from error
                 if time.monotonic() + _RETRY_S >= deadline:
-                    raise timeout_error(action, self.brokers, timeout_s) from error
+                    self.poll(0)
+                    raise self._refusal or timeout_error(action, self.brokers, timeout_s) from error
             time.sleep(_RETRY_S if time.monotonic() - deadline < -1 else 0.01)
 
 
