@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -60,10 +61,9 @@ class Decimal:
         text = (schema.parameters or {}).get(cls.SCALE_FIELD)
         if text is None:
             raise DataError("Invalid Decimal schema: scale parameter not found.")
-        try:
-            return int(text)
-        except ValueError as error:
-            raise DataError(f"Invalid scale parameter found in Decimal schema: {text}") from error
+        if re.fullmatch("[+-]?[0-9]+", text) is None:
+            raise DataError(f"Invalid scale parameter found in Decimal schema: {text}")
+        return int(text)
 
     @classmethod
     def from_logical(cls, schema: Schema, value: Any) -> bytes:
@@ -86,7 +86,9 @@ class Decimal:
 
     @classmethod
     def to_logical(cls, schema: Schema, data: bytes) -> decimal.Decimal:
-        """The number that `from_logical` wrote."""
+        """The number that `from_logical` wrote. Raises DataError."""
+        if not data:
+            raise DataError("Zero length BigInteger")
         number = int.from_bytes(data, "big", signed=True)
         return decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -cls.scale(schema)))
 

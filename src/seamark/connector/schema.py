@@ -63,16 +63,17 @@ class Schema:
     fields: tuple[Field, ...] = ()
     key_schema: Schema | None = None
     value_schema: Schema | None = None
+    _by_name: Mapping[str, Field] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {member.name: member for member in self.fields})
 
     def __hash__(self) -> int:
         return hash((self.type, self.optional, self.name, self.version, len(self.fields)))
 
     def field(self, name: str) -> Field | None:
         """The field of that name of a STRUCT, or None."""
-        for candidate in self.fields:
-            if candidate.name == name:
-                return candidate
-        return None
+        return self._by_name.get(name)
 
     @staticmethod
     def struct(
@@ -112,6 +113,13 @@ class Struct(Mapping[str, Any]):
         self._values: dict[str, Any] = {}
         for name, value in {**(values or {}), **more}.items():
             self.put(name, value)
+
+    @classmethod
+    def trusted(cls, schema: Schema, values: dict[str, Any]) -> Struct:
+        """A struct that takes over values which are known to fit the schema: nothing is checked or copied."""
+        made = cls.__new__(cls)
+        made.schema, made._values = schema, values
+        return made
 
     def put(self, name: str, value: Any) -> Struct:
         """Set a field; returns the struct, so that calls can be chained."""
