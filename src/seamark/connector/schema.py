@@ -118,7 +118,7 @@ class Struct(Mapping[str, Any]):
     def trusted(cls, schema: Schema, values: dict[str, Any]) -> Struct:
         """A struct that takes over values which are known to fit the schema: nothing is checked or copied."""
         made = cls.__new__(cls)
-        made.schema, made._values = schema, values
+        made.schema, made._values = schema, values  # noqa: SLF001 - its own
         return made
 
     def put(self, name: str, value: Any) -> Struct:
