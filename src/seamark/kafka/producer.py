@@ -117,7 +117,9 @@ class RecordProducer:
             refused = self._error(required.cause, action)
             if isinstance(refused, FencedError):
                 raise refused from required.cause
+            self.poll(0)
             self._abort(timeout_s)
+            self.poll(0)
             # The report of a record that failed says more than the transaction does. An error of the transaction as
             # a whole passes with a new one; a record that was refused is refused again.
             failure, self._failed, self._first_failure = self._first_failure, 0, None
