@@ -139,6 +139,10 @@ class Struct(Mapping[str, Any]):
         """The value as it was put, None where it was not."""
         return self._values.get(name)
 
+    def without_defaults(self) -> Mapping[str, Any]:
+        """The values as they were put, by field; a field that was not put is missing."""
+        return self._values
+
     def __iter__(self) -> Iterator[str]:
         return (member.name for member in self.schema.fields)
 
