@@ -50,7 +50,7 @@ def test_stop_and_pause_take_effect_promptly_and_commit(
         assert lines.path.read_text()[: offset["position"]].splitlines() == sorted(there, key=number_of)
         worker.set_target(topic_name, TargetState.STARTED)
         eventually(lambda: len(topics.values(topic_name)) == lines.written, 30)
-        assert_each_once_in_order(topics, topic_name, [lines])
+        assert_each_once_in_order(topics.records(topic_name), [lines])
     finally:
         lines.stop()
         worker.stop_connector(topic_name)

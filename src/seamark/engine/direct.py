@@ -219,6 +219,9 @@ class DirectStage(Stage):
                 is_queued = not epoch.held and any(lease.state is LeaseState.WAITING for lease in epoch.leases)
                 cancel_at = now + (min(QUEUED_S, grace_s) if is_queued else grace_s)
             if cancel_at is not None and now >= cancel_at and job.is_alive():
+                late = [lease.task for lease in epoch.leases if lease.state is not LeaseState.RELEASED]
+                reason = "lost their leases" if epoch.stop_reason is None else "were told to end"
+                log.warning("[%s] tasks %s %s and have not ended; Spark ends them", self.environment.name, late, reason)
                 cancel_jobs(self.environment.spark, epoch.id)
                 cancel_at = now + grace_s
 

@@ -9,6 +9,7 @@ have started. `DriverProcess` is the other end.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import logging
 import os
@@ -192,6 +193,7 @@ def kill_a_python_worker(parent: psutil.Process) -> int:
 
 def main(order: Path) -> None:
     """Run the workers of an order until standard input ends."""
+    faulthandler.register(signal.SIGUSR1)  # for a driver that hangs: where do its threads stand?
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     entries = json.loads(order.read_text())["workers"]
     configs = [WorkerConfig(entry["properties"]) for entry in entries]
