@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 MARK, ADDED = {"table": "mark"}, {"table": "added"}
 LEFT, RIGHT = {"source": "0.0"}, {"source": "0.1"}
 INTERVAL_MS = 300
+EXACTLY_ONCE = {"exactly__once__source__support": "enabled"}
 
 
 @pytest.fixture(scope="module")
 def lab(spark: SparkSession, broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    settings = {"exactly__once__source__support": "enabled", "task__shutdown__graceful__timeout__ms": "300"}
-    with Lab(spark, broker, tmp_path_factory.mktemp("exactly-once"), **settings) as lab:
+    with Lab(spark, broker, tmp_path_factory.mktemp("exactly-once"), **EXACTLY_ONCE) as lab:
         yield lab
 
 
@@ -94,7 +95,7 @@ def at_intervals(lab: Lab) -> Run:
 @pytest.mark.requirement("K910-23")
 def test_with_interval_boundaries_the_hook_is_called_once_per_interval_also_without_records(at_intervals: Run) -> None:
     scheduled = [call.time_ns for call in at_intervals.updates()][:-1]  # the last one is that of the stop
-    assert all(later - earlier >= INTERVAL_MS * 0.95e6 for earlier, later in pairwise(scheduled))
+    assert scheduled[-1] - scheduled[0] >= (len(scheduled) - 1) * INTERVAL_MS * 0.9e6
     assert len(at_intervals.arguments()) >= 2
     update = next(call for call in at_intervals.updates() if call["returned"])
     assert update["offsets"] == [], "an interval without records"
@@ -199,8 +200,7 @@ class Fenced(NamedTuple):
 @pytest.fixture(scope="module")
 def fenced(spark: SparkSession, broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fenced]:
     """Another producer takes the task's transactional id over while the hook is being asked."""
-    settings = {"exactly__once__source__support": "enabled"}
-    with Lab(spark, broker, tmp_path_factory.mktemp("fenced"), **settings) as lab:
+    with Lab(spark, broker, tmp_path_factory.mktemp("fenced"), **EXACTLY_ONCE) as lab:
         run = lab.prepare("fenced", gated=True, hook=True)
         own_topic = run.config["offsets.storage.topic"] = f"{run.name}-offsets"
         run.start()
@@ -265,7 +265,7 @@ def end_of(lab: Lab, topic: str) -> int:
 
 @pytest.mark.requirement("K910-21")
 def test_a_record_that_cannot_be_sent_takes_the_offsets_of_the_hook_with_it(lab: Lab) -> None:
-    run = lab.prepare("too-large", gated=True, hook=True, seamark__retry__timeout__ms=500)
+    run = lab.prepare("too-large", gated=True, hook=True)
     tiny = f"{run.topic}-tiny"
     lab.admin.create_topics([TopicSpec(tiny, 1, 1, {"max.message.bytes": "1"})])
     run.config["topic"] = ",".join([run.topic, tiny])
@@ -274,22 +274,25 @@ def test_a_record_that_cannot_be_sent_takes_the_offsets_of_the_hook_with_it(lab:
     run.await_offset(SOURCE, {"seq": 1})
     run.next_update([MARK, {"lsn": 1}], when="offsets")
     run.allow(3)
-    trace = run.await_failure()
-    assert tiny in trace.strip().splitlines()[-1]
+    assert tiny in run.await_failure().strip().splitlines()[-1]
     assert run.values() == ["0-1"]
     assert run.written() == {SourcePartition(SOURCE): seqs(1)}
+    run.stop()
 
 
 # the end
 
 
 @pytest.mark.requirement("K910-29")
-def test_a_hook_that_outlasts_the_stop_writes_nothing(lab: Lab) -> None:
-    run = lab.prepare("late", hook=True, max__messages=0)
-    run.next_update([MARK, {"lsn": 1}], **{"block.until": "stopped"})
-    run.start()
-    run.await_update()
-    run.stop()
-    run.observed.release("stopped")
-    run.await_end()
-    assert run.written() == {}
+def test_a_hook_that_outlasts_the_stop_writes_nothing(
+    spark: SparkSession, broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    with Lab(spark, broker, tmp_path, task__shutdown__graceful__timeout__ms="300", **EXACTLY_ONCE) as lab:
+        run = lab.prepare("late", hook=True, max__messages=0)
+        run.next_update([MARK, {"lsn": 1}], **{"block.until": "stopped"})
+        run.start()
+        run.await_update()
+        run.stop()
+        run.observed.release("stopped")
+        run.await_end()
+        assert run.written() == {}
