@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from seamark.cli import logs
+
 if TYPE_CHECKING:
     from seamark.runtime.example import ExamplePipeline
     from seamark.runtime.worker import Worker
@@ -33,6 +35,7 @@ def up(
     example: Annotated[bool, typer.Option(help="Run the example pipeline: file -> Kafka -> Parquet.")] = True,
 ) -> None:
     """Run everything in one process: Kafka (unless bootstrap.servers is set), Spark, a worker, an example pipeline."""
+    logs.configure()
     stopped = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopped.set())

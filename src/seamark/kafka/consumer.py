@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import confluent_kafka
 
+from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config
 from seamark.kafka.errors import code_of, kafka_error
 from seamark.kafka.topic_partitions import TopicPartition
-
-_log = logging.getLogger(__name__)
 
 _TIMESTAMP_TYPES = {
     confluent_kafka.TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
@@ -49,7 +47,7 @@ class RecordConsumer:
         config.setdefault("fetch.queue.backoff.ms", 10)
         # The end of a partition tells where reading goes on after the markers of transactions, which are no messages.
         config["enable.partition.eof"] = True
-        config["logger"] = _log
+        config["logger"] = librdkafka_logger()
         self._servers = config.get("bootstrap.servers")
         try:
             self._consumer = confluent_kafka.Consumer(config)

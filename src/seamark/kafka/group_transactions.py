@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,12 +9,12 @@ from typing import Any, Final
 import confluent_kafka
 from confluent_kafka.admin import AdminClient
 
+from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config
 from seamark.kafka.errors import code_of, kafka_error, timeout_error
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.topic_partitions import TopicPartition
 
-_log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.02
 _UNSTABLE: Final = "UNSTABLE_OFFSET_COMMIT"
 
@@ -28,7 +27,7 @@ class StableGroupOffsets:
 
     def __init__(self, java_config: Mapping[str, str], group: str) -> None:
         config = librdkafka_config(java_config, "admin")
-        config["logger"] = _log
+        config["logger"] = librdkafka_logger()
         self._client = AdminClient(config)
         self._brokers, self._group = str(config["bootstrap.servers"]), group
 

@@ -8,7 +8,6 @@ end of the log itself is stable.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -16,12 +15,12 @@ from typing import Final
 import confluent_kafka
 
 from seamark.kafka.admin import Admin
+from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config
 from seamark.kafka.errors import kafka_error, timeout_error
 from seamark.kafka.log import LogRecord
 from seamark.kafka.topic_partitions import TopicPartition
 
-_log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.02
 _POLL_S: Final = 0.5
 # Longer than the default transaction timeout: a crashed producer's transaction is over by then.
@@ -81,7 +80,7 @@ def read_tail(
         },
         "consumer",
     )
-    config["logger"] = _log
+    config["logger"] = librdkafka_logger()
     config.pop("group.instance.id", None)
     consumer = confluent_kafka.Consumer(config)
     try:
