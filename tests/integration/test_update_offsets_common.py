@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fixtures.update_offsets import SOURCE, Lab, Run, seqs
 from seamark.connector import Offsets, SourcePartition, SourceTask
+from seamark.connector.source import SourceTaskContext
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.runtime.states import State
 from seamark.testing.observable import ObservableHookTask
+from seamark.testing.observed import Observed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -229,10 +232,16 @@ def test_a_task_written_before_the_hook_existed_runs(lab: Lab) -> None:
 
 
 @pytest.mark.requirement("K910-28")
-def test_a_task_with_the_hook_needs_no_runtime_that_knows_it(run: Run) -> None:
-    assert SourceTask.__abstractmethods__ == {"start", "poll"}
+def test_a_task_with_the_hook_runs_where_nobody_knows_the_hook(tmp_path: Path) -> None:
+    task = ObservableHookTask()
+    task.context = SourceTaskContext("older", 0)
+    task.start({"observe.dir": str(tmp_path), "topic": "t", "update.offsets.script": "[]"}, Offsets())
+    assert len(task.poll() or ()) == 10
+    task.commit()
+    task.stop()
+    assert [call.method for call in Observed(tmp_path).calls()] == ["start", "poll", "commit", "stop"]
+    assert SourceTask.__abstractmethods__ == {"start", "poll"}, "the hook is not required"
     assert list(inspect.signature(SourceTask.poll).parameters) == ["self"]
-    assert list(inspect.signature(SourceTask.update_offsets).parameters) == ["self", "offsets"]
 
 
 @pytest.mark.requirement("K910-28")
