@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from seamark.connector.java_names import java_class
 from seamark.connector.schema import Schema, Type
 from seamark.errors import DataError
 
@@ -75,7 +76,7 @@ class Decimal:
         if isinstance(value, bytes):
             return value
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
-            raise DataError(f"Invalid type for Decimal, expected BigDecimal but was {type(value).__name__}")
+            raise DataError(f"Invalid type for Decimal, expected BigDecimal but was class {java_class(value)}")
         scale, schema_scale = -int(value.as_tuple().exponent), cls.scale(schema)
         if scale != schema_scale:
             raise DataError(
@@ -121,7 +122,7 @@ class Date:
             return value
         millis = to_millis(value)
         if millis is None:
-            raise DataError(f"Invalid type for Date, expected Date but was {type(value).__name__}")
+            raise DataError(f"Invalid type for Date, expected Date but was class {java_class(value)}")
         if millis % _DAY_MS:
             raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
         return millis // _DAY_MS
@@ -151,7 +152,7 @@ class Time:
         """Milliseconds since midnight. Raises DataError."""
         millis = value if isinstance(value, int) and not isinstance(value, bool) else to_millis(value)
         if millis is None:
-            raise DataError(f"Invalid type for Time, expected Date but was {type(value).__name__}")
+            raise DataError(f"Invalid type for Time, expected Date but was class {java_class(value)}")
         if not 0 <= millis <= _DAY_MS:
             raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
         return millis
@@ -186,7 +187,7 @@ class Timestamp:
             return value
         millis = to_millis(value)
         if millis is None:
-            raise DataError(f"Invalid type for Timestamp, expected Date but was {type(value).__name__}")
+            raise DataError(f"Invalid type for Timestamp, expected Date but was class {java_class(value)}")
         return millis
 
     @classmethod

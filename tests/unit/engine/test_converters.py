@@ -27,11 +27,11 @@ from seamark.connector.schema import (
     Struct,
     Type,
 )
-from seamark.engine.converters import logical
+from seamark.connector import logical
 from seamark.engine.converters.bytes_ import ByteArrayConverter
 from seamark.engine.converters.java_text import java_double, java_float, json_string, to_java_string
 from seamark.engine.converters.json import JsonConverter
-from seamark.engine.converters.json_nodes import LruCache
+from seamark.engine.converters.caching import LruCache
 from seamark.engine.converters.string import StringConverter
 from seamark.errors import ConfigError, DataError
 
@@ -219,8 +219,8 @@ def test_defaults_replace_null_unless_told_not_to() -> None:
     assert keeping.from_connect_data("t", schema, Struct(schema)) == b'{"a":null}'
 
 
-DECIMAL = Schema(Type.BYTES, name=logical.DECIMAL, version=1, parameters={"scale": "2"})
-TIMESTAMP = Schema(Type.INT64, name=logical.TIMESTAMP, version=1)
+DECIMAL = Schema(Type.BYTES, name=logical.Decimal.LOGICAL_NAME, version=1, parameters={"scale": "2"})
+TIMESTAMP = Schema(Type.INT64, name=logical.Timestamp.LOGICAL_NAME, version=1)
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ TIMESTAMP = Schema(Type.INT64, name=logical.TIMESTAMP, version=1)
         (DECIMAL, Decimal("1.56"), '"AJw="'),
         (DECIMAL, Decimal("-1.28"), '"gA=="'),
         (DECIMAL, Decimal("0.00"), '"AA=="'),
-        (Schema(Type.INT32, name=logical.DATE, version=1), date(1970, 1, 2), "1"),
-        (Schema(Type.INT32, name=logical.TIME, version=1), time(0, 0, 1, 2000), "1002"),
+        (Schema(Type.INT32, name=logical.Date.LOGICAL_NAME, version=1), date(1970, 1, 2), "1"),
+        (Schema(Type.INT32, name=logical.Time.LOGICAL_NAME, version=1), time(0, 0, 1, 2000), "1002"),
         (TIMESTAMP, datetime(2001, 9, 9, 1, 46, 40, 1000, tzinfo=UTC), "1000000000001"),
     ],
 )

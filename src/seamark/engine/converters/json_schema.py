@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from seamark.connector.schema import Field, Schema, Type
+from seamark.connector.schema import Field, Schema, Type, validate_value
+from seamark.engine.converters.java_numbers import wrap
 from seamark.engine.converters.java_text import json_string
 from seamark.errors import DataError
 
 _TYPES = {member.value: member for member in Type}
 
+WriteValue = Callable[[Schema, Any], str]
+ReadValue = Callable[[Schema, Any], Any]
 
-def write_schema(schema: Schema, write_value: Callable[[Schema, Any], str], field_name: str | None = None) -> str:
+
+def write_schema(schema: Schema, write_value: WriteValue, field_name: str | None = None) -> str:
     """The JSON of a schema, its members in the order in which Java writes them.
 
     Args:
@@ -43,11 +48,11 @@ def write_schema(schema: Schema, write_value: Callable[[Schema, Any], str], fiel
     return "{" + ",".join(members) + "}"
 
 
-def _write_part(schema: Schema | None, write_value: Callable[[Schema, Any], str]) -> str:
+def _write_part(schema: Schema | None, write_value: WriteValue) -> str:
     return "null" if schema is None else write_schema(schema, write_value)
 
 
-def read_schema(node: Any, read_value: Callable[[Schema, Any], Any]) -> Schema | None:
+def read_schema(node: Any, read_value: ReadValue) -> Schema | None:
     """The schema of an envelope, from parsed JSON.
 
     Args:
@@ -66,36 +71,31 @@ def read_schema(node: Any, read_value: Callable[[Schema, Any], Any]) -> Schema |
         raise DataError(f"Unknown schema type: {node['type']}")
     key_schema, value_schema, fields = _parts(kind, node, read_value)
     version = node.get("version")
-    bare = Schema(
+    schema = Schema(
         type=kind,
         optional=node.get("optional") is True,
         name=_text(node.get("name")),
-        version=version if isinstance(version, int) and not isinstance(version, bool) else None,
+        version=wrap(version, 32) if type(version) is int else None,
         doc=_text(node.get("doc")),
         parameters=_parameters(node.get("parameters")),
         fields=fields,
         key_schema=key_schema,
         value_schema=value_schema,
     )
-    if node.get("default") is None:
-        return bare
-    default = read_value(bare, node["default"])
-    return Schema(
-        bare.type,
-        bare.optional,
-        default,
-        bare.name,
-        bare.version,
-        bare.doc,
-        bare.parameters,
-        bare.fields,
-        bare.key_schema,
-        bare.value_schema,
-    )
+    if "default" not in node:
+        return schema
+    default = read_value(schema, node["default"])
+    try:
+        if kind is Type.STRUCT and default is not None:
+            raise DataError("Struct schemas do not match.")  # Java compares with the unfinished schema
+        validate_value(schema, default)
+    except DataError as error:
+        raise DataError(f"Invalid default value: {error}") from error
+    return replace(schema, default=default)
 
 
 def _parts(
-    kind: Type, node: Mapping[str, Any], read_value: Callable[[Schema, Any], Any]
+    kind: Type, node: Mapping[str, Any], read_value: ReadValue
 ) -> tuple[Schema | None, Schema | None, tuple[Field, ...]]:
     if kind is Type.ARRAY:
         if node.get("items") is None:
@@ -105,21 +105,32 @@ def _parts(
         for member, what in (("keys", "key"), ("values", "value")):
             if member not in node:
                 raise DataError(f"Map schema did not specify the {what} type")
-        return read_schema(node["keys"], read_value), read_schema(node["values"], read_value), ()
+        parts = read_schema(node["keys"], read_value), read_schema(node["values"], read_value)
+        for part, what in zip(parts, ("keySchema", "valueSchema"), strict=True):
+            if part is None:
+                raise DataError(f"{what} cannot be null.")
+        return *parts, ()
     if kind is Type.STRUCT:
         if not isinstance(node.get("fields"), list):
             raise DataError('Struct schema\'s "fields" argument is not an array.')
-        return None, None, tuple(_field(index, member, read_value) for index, member in enumerate(node["fields"]))
+        return None, None, _fields(node["fields"], read_value)
     return None, None, ()
 
 
-def _field(index: int, node: Any, read_value: Callable[[Schema, Any], Any]) -> Field:
-    if not isinstance(node, Mapping) or not isinstance(node.get("field"), str):
-        raise DataError("Struct schema's field name not specified properly")
-    schema = read_schema(node, read_value)
-    if schema is None:
-        raise DataError("Schema must contain 'type' field")
-    return Field(node["field"], index, schema)
+def _fields(nodes: list[Any], read_value: ReadValue) -> tuple[Field, ...]:
+    fields: dict[str, Field] = {}
+    for index, node in enumerate(nodes):
+        if not isinstance(node, Mapping) or not isinstance(node.get("field"), str):
+            raise DataError("Struct schema's field name not specified properly")
+        name = node["field"]
+        schema = read_schema(node, read_value)
+        if not name:
+            raise DataError("fieldName cannot be null.")
+        if name in fields:
+            raise DataError(f"Cannot create field because of field name duplication {name}")
+        if schema is not None:
+            fields[name] = Field(name, index, schema)
+    return tuple(fields.values())
 
 
 def _text(value: Any) -> str | None:

@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from seamark.connector import logical
 from seamark.connector.records import SchemaAndValue
 from seamark.connector.schema import (
     BOOLEAN_SCHEMA,
@@ -28,13 +29,12 @@ from seamark.connector.schema import (
     Struct,
     Type,
 )
-from seamark.engine.converters import logical
 from seamark.engine.converters.java_text import java_double, java_float
 from seamark.errors import DataError
 
-DATE_SCHEMA = Schema(Type.INT32, name=logical.DATE, version=1)
-TIME_SCHEMA = Schema(Type.INT32, name=logical.TIME, version=1)
-TIMESTAMP_SCHEMA = Schema(Type.INT64, name=logical.TIMESTAMP, version=1)
+DATE_SCHEMA = Schema(Type.INT32, name=logical.Date.LOGICAL_NAME, version=1)
+TIME_SCHEMA = Schema(Type.INT32, name=logical.Time.LOGICAL_NAME, version=1)
+TIMESTAMP_SCHEMA = Schema(Type.INT64, name=logical.Timestamp.LOGICAL_NAME, version=1)
 
 _TOKEN = re.compile(r'[:,{}\[\]"]|(?:\\.|[^:,{}\[\]"\\]|\\$)+', re.DOTALL)
 _NUMERIC = [Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64]
@@ -233,7 +233,9 @@ def _number(text: str) -> SchemaAndValue | None:
             return SchemaAndValue(FLOAT32_SCHEMA, narrowed)
         if float(number) not in (float("inf"), float("-inf")):
             return SchemaAndValue(FLOAT64_SCHEMA, float(number))
-    return SchemaAndValue(Schema(Type.BYTES, name=logical.DECIMAL, version=1, parameters={"scale": str(scale)}), number)
+    return SchemaAndValue(
+        Schema(Type.BYTES, name=logical.Decimal.LOGICAL_NAME, version=1, parameters={"scale": str(scale)}), number
+    )
 
 
 def _float32(number: float) -> float | None:
