@@ -1,7 +1,7 @@
 """Values as Java prints them: numbers, JSON strings, and `toString` of data.
 
-Numbers are printed as by Java 19 and later, which show the fewest digits that tell a number from its neighbours; earlier
-ones show a few too many of some (``1.9999999999999998E23`` for ``2.0E23``).
+Numbers are printed as by Java 19 and later, which show the fewest digits that tell a number from its neighbours;
+earlier ones show too many of some (``1.9999999999999998E23`` for ``2.0E23``).
 """
 
 from __future__ import annotations

@@ -92,26 +92,21 @@ def compile_plain(schema: Schema | None, writer: JsonWriter) -> Plain:
     if schema is None:
         return plain_value
     plain = _compile_logical(schema, writer) if schema.name in logical.LOGICAL_NAMES else _compile(schema, writer)
-    null = _null_of(schema, writer, plain)
+    null: Any = None if schema.optional else Unsure
+    if schema.default is not None and writer.defaults_for_null:
+        try:
+            null = plain(schema.default)
+        except Unsure:
+            null = Unsure
 
-    def plain_or_null(value: Any) -> Any:
+    def null_too(value: Any) -> Any:
         if value is not None:
             return plain(value)
         if null is Unsure:
             raise Unsure
         return null
 
-    return plain_or_null
-
-
-def _null_of(schema: Schema, writer: JsonWriter, plain: Plain) -> Any:
-    """What null is written as; `Unsure` if it must not be written."""
-    if schema.default is not None and writer.defaults_for_null:
-        try:
-            return plain(schema.default)
-        except Unsure:
-            return Unsure
-    return None if schema.optional else Unsure
+    return plain if null is Unsure else null_too
 
 
 def _compile(schema: Schema, writer: JsonWriter) -> Plain:
@@ -119,8 +114,7 @@ def _compile(schema: Schema, writer: JsonWriter) -> Plain:
     if kind is Type.STRUCT:
         return _struct(schema, writer)
     if kind is Type.ARRAY:
-        plain_item = compile_plain(schema.value_schema, writer)
-        return lambda value: [plain_item(item) for item in _of(list, value)]
+        return _array(schema, writer)
     if kind is Type.MAP:
         return _map(schema, writer)
     if kind in BITS:
@@ -140,6 +134,13 @@ def _of(kind: type, value: Any) -> Any:
     return value
 
 
+def _as_it_is(schema: Schema | None) -> type | None:
+    """The class of values that orjson writes as they are."""
+    if schema is None or schema.name in logical.LOGICAL_NAMES:
+        return None
+    return {Type.STRING: str, Type.BOOLEAN: bool}.get(schema.type)
+
+
 def _double(value: float) -> Any:
     if 1e-3 <= value < 1e7 or -1e7 < value <= -1e-3 or value == 0:
         return value
@@ -157,13 +158,13 @@ def _integer(bits: int) -> Plain:
     return plain
 
 
+def _array(schema: Schema, writer: JsonWriter) -> Plain:
+    kind, plain_item = _as_it_is(schema.value_schema), compile_plain(schema.value_schema, writer)
+    return lambda value: [item if type(item) is kind else plain_item(item) for item in _of(list, value)]
+
+
 def _struct(schema: Schema, writer: JsonWriter) -> Plain:
-    plan = []
-    for field in schema.fields:
-        member = field.schema
-        is_logical = member.name in logical.LOGICAL_NAMES
-        as_it_is = None if is_logical else {Type.STRING: str, Type.BOOLEAN: bool}.get(member.type)
-        plan.append((field.name, as_it_is, compile_plain(member, writer)))
+    plan = [(field.name, _as_it_is(field.schema), compile_plain(field.schema, writer)) for field in schema.fields]
 
     def plain(value: Any) -> dict[str, Any]:
         if type(value) is not Struct or (value.schema is not schema and value.schema != schema):
@@ -180,23 +181,21 @@ def _struct(schema: Schema, writer: JsonWriter) -> Plain:
 
 def _map(schema: Schema, writer: JsonWriter) -> Plain:
     plain_key, plain_item = compile_plain(schema.key_schema, writer), compile_plain(schema.value_schema, writer)
-    if schema.key_schema is not None and schema.key_schema.type is Type.STRING:
-        # orjson refuses keys that are no texts
-        return lambda value: {key: plain_item(item) for key, item in _of(dict, value).items()}
     if schema.key_schema is None:
         return lambda value: _of(_Nothing, value)
+    if schema.key_schema.type is Type.STRING:
+        # orjson refuses keys that are no texts
+        return lambda value: {key: plain_item(item) for key, item in _of(dict, value).items()}
     return lambda value: [[plain_key(key), plain_item(item)] for key, item in _of(dict, value).items()]
 
 
 def _compile_logical(schema: Schema, writer: JsonWriter) -> Plain:
     if schema.name == logical.Decimal.LOGICAL_NAME:
-
-        def plain_decimal(value: Any) -> Any:
-            return orjson.Fragment(writer.write(schema, value))
-
-        return plain_decimal
+        return lambda value: orjson.Fragment(writer.write(schema, value))
 
     def plain(value: Any) -> int:
+        if value is None:
+            raise Unsure
         number: int = logical.from_logical(schema, value)
         if -_MAX <= number <= _MAX:
             return number

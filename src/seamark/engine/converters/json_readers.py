@@ -51,7 +51,7 @@ def read_schemaless(node: Any) -> Any:
             node[key] = read_schemaless(item)
         return hash_map(node)
     if kind is list:
-        return [read_schemaless(item) for item in node]
+        return [item if type(item) is str else read_schemaless(item) for item in node]
     if kind is int:
         return wrap(node, 64)
     if kind is float:
@@ -72,7 +72,8 @@ class JsonReaders:
 
     def __init__(self, *, defaults_for_null: bool) -> None:
         self._defaults_for_null = defaults_for_null
-        self._found_null = False
+        self._unexpected = 0
+        """How many values were read as null because they had the wrong type."""
 
     def read(self, schema: Schema, node: Any) -> Any:
         """Compile and read. Raises DataError or Inexact."""
@@ -80,54 +81,63 @@ class JsonReaders:
 
     def compile(self, schema: Schema) -> Reader:
         """The function that reads values of a schema. It raises DataError, and Inexact as `read_schemaless` does."""
-        read = self._logical(schema) if schema.name in logical.LOGICAL_NAMES else self._plain(schema)
-        default = schema.default if self._defaults_for_null else None
-        may_be_null = default is not None or schema.optional
-        message = f"Invalid null value for required {schema.type.name} field"
+        read, null = self._plain(schema), self._null(schema)
 
-        def read_or_default(node: Any) -> Any:
+        def read_null_too(node: Any) -> Any:
             if node is not None:
                 return read(node)
-            if may_be_null:
-                return default
-            raise DataError(message)
+            if null is DataError:
+                raise _null_error(schema)
+            return null
 
-        return read_or_default
+        return read_null_too
+
+    def _null(self, schema: Schema) -> Any:
+        """What null reads as; `DataError` if it is an error."""
+        if schema.default is not None and self._defaults_for_null:
+            return schema.default
+        return None if schema.optional else DataError
 
     def _item(self, schema: Schema | None) -> Reader:
         return read_schemaless if schema is None else self.compile(schema)
 
     def _plain(self, schema: Schema) -> Reader:
+        """The function that reads anything but null."""
         kind = schema.type
+        if schema.name in logical.LOGICAL_NAMES:
+            return _logical(schema)
         if kind in BITS:
             return _integer(BITS[kind])
         if kind is Type.STRUCT:
             return self._struct(schema)
         if kind is Type.ARRAY:
-            return _array(self._item(schema.value_schema))
+            return _array(_read_as_is(schema.value_schema), self._item(schema.value_schema))
         if kind is Type.MAP:
             return self._map(schema)
-        if kind is Type.STRING:
-            return self._string
-        if kind is Type.BYTES:
-            return self._bytes
-        return {Type.FLOAT32: _float32, Type.FLOAT64: _float64, Type.BOOLEAN: _boolean}[kind]
+        return {
+            Type.STRING: self._string,
+            Type.BYTES: self._bytes,
+            Type.FLOAT32: _float32,
+            Type.FLOAT64: _float64,
+            Type.BOOLEAN: _boolean,
+        }[kind]
 
     def _string(self, node: Any) -> str | None:
         if type(node) is str:
             return node
-        self._found_null = True
+        self._unexpected += 1
         return None
 
     def _bytes(self, node: Any) -> bytes | None:
         if type(node) is str:
             return read_base64(node)
-        self._found_null = True
+        self._unexpected += 1
         return None
 
     def _struct(self, schema: Schema) -> Reader:
         plan = [
-            (field.name, _read_as_is(field.schema), self.compile(field.schema), field.schema) for field in schema.fields
+            (field.name, _read_as_is(field.schema), self._plain(field.schema), self._null(field.schema), field.schema)
+            for field in schema.fields
         ]
         trusted = Struct.trusted
 
@@ -136,17 +146,22 @@ class JsonReaders:
                 raise DataError(f"Structs should be encoded as JSON objects, but found {node_type(node)}")
             get = node.get
             values: dict[str, Any] = {}
-            before, self._found_null = self._found_null, False
-            for name, kind, read_member, member_schema in plan:
+            unexpected = self._unexpected
+            for name, kind, read_member, null, member_schema in plan:
                 member = get(name)
                 if type(member) is not kind:
-                    member = read_member(member)
-                    if self._found_null:
-                        validate_value(member_schema, member, name)
+                    if member is not None:
+                        member = read_member(member)
+                        if self._unexpected != unexpected:
+                            validate_value(member_schema, member, name)
+                            unexpected = self._unexpected
+                    elif null is DataError:
+                        raise _null_error(member_schema)
+                    else:
+                        member = null
                     if member is None:
                         continue
                 values[name] = member
-            self._found_null = self._found_null or before
             return trusted(schema, values)
 
         return read
@@ -181,30 +196,35 @@ class JsonReaders:
 
         return read_object if key_type is Type.STRING else read_pairs
 
-    def _logical(self, schema: Schema) -> Reader:
-        name = schema.name or ""
-        if name == logical.Decimal.LOGICAL_NAME:
-            return lambda node: _decimal(schema, node)
-        is_timestamp = name == logical.Timestamp.LOGICAL_NAME
-        wanted = "integral" if is_timestamp else "integer"
-        simple_name = name.rpartition(".")[2]
 
-        def read(node: Any) -> Any:
-            if type(node) is float:
-                raise Inexact
-            if type(node) is not int or (not is_timestamp and wrap(node, 32) != node):
-                raise DataError(
-                    f"Invalid type for {simple_name}, underlying representation should be {wanted} "
-                    f"but was {node_type(node)}"
-                )
-            return logical.to_logical(schema, wrap(node, 64))
-
-        return read
+def _null_error(schema: Schema) -> DataError:
+    return DataError(f"Invalid null value for required {schema.type.name} field")
 
 
-def _read_as_is(schema: Schema) -> type | None:
+def _logical(schema: Schema) -> Reader:
+    name = schema.name or ""
+    if name == logical.Decimal.LOGICAL_NAME:
+        return lambda node: _decimal(schema, node)
+    is_timestamp = name == logical.Timestamp.LOGICAL_NAME
+    wanted = "integral" if is_timestamp else "integer"
+    simple_name = name.rpartition(".")[2]
+
+    def read(node: Any) -> Any:
+        if type(node) is float:
+            raise Inexact
+        if type(node) is not int or (not is_timestamp and wrap(node, 32) != node):
+            raise DataError(
+                f"Invalid type for {simple_name}, underlying representation should be {wanted} "
+                f"but was {node_type(node)}"
+            )
+        return logical.to_logical(schema, wrap(node, 64))
+
+    return read
+
+
+def _read_as_is(schema: Schema | None) -> type | None:
     """The class of JSON values that are values of the schema already."""
-    if schema.name in logical.LOGICAL_NAMES:
+    if schema is None or schema.name in logical.LOGICAL_NAMES:
         return None
     return {Type.STRING: str, Type.BOOLEAN: bool}.get(schema.type)
 
@@ -254,10 +274,10 @@ def _boolean(node: Any) -> bool:
     return node is True
 
 
-def _array(read_item: Reader) -> Reader:
+def _array(kind: type | None, read_item: Reader) -> Reader:
     def read(node: Any) -> list[Any]:
         if type(node) is list:
-            return [read_item(item) for item in node]
+            return [item if type(item) is kind else read_item(item) for item in node]
         # Jackson iterates over the members of an object, and over nothing in all other values
         return [read_item(item) for item in node.values()] if type(node) is dict else []
 
