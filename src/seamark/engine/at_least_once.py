@@ -18,6 +18,8 @@ from seamark.kafka.producer import DeliveryReport, RecordProducer
 
 log = logging.getLogger(__name__)
 
+FLUSH_SLICE_S = 0.2
+
 
 class _WholeBatch:
     """A batch whose records are sent one by one, but of which only the end has a position."""
@@ -50,6 +52,7 @@ class AtLeastOnceCommitter(Committer):
         self._acknowledged: deque[tuple[SourceRecord, RecordMetadata | None]] = deque()
         self._next_commit = time.monotonic() + self._interval_s
         self._is_sending = False
+        self._is_in_flight = False
         self._producer: RecordProducer | None = None
         self._is_precise = False
 
@@ -114,6 +117,7 @@ class AtLeastOnceCommitter(Committer):
         if self._producer is None:
             return
         in_flight = self._producer.in_flight
+        self._is_in_flight = in_flight > 0
         done, now = self._producer.sent - in_flight, time.monotonic()
         if in_flight == 0 or done != self._acknowledgements:
             self._acknowledgements, self._flowed_at = done, now
@@ -125,6 +129,10 @@ class AtLeastOnceCommitter(Committer):
             submission.acknowledge()
             if self._wants_records:
                 self._acknowledged.append((record, metadata_of(report)))
+
+    @property
+    def has_pending(self) -> bool:
+        return self._is_in_flight
 
     def after_poll(self, had_records: bool) -> None:
         if self._producer is not None:
@@ -150,9 +158,12 @@ class AtLeastOnceCommitter(Committer):
         self._acknowledge_batches()
         self._commit(with_hook=False)
 
-    def _flush(self) -> None:
-        if self._producer is not None:
-            self._producer.flush(self._flush_timeout_s)
+    def _flush(self, is_last: bool = True) -> None:
+        """Wait until Kafka has everything; unless it is the last time, only as long as the task is not told to end."""
+        deadline = time.monotonic() + self._flush_timeout_s
+        while self._producer is not None and (left_s := deadline - time.monotonic()) > 0:
+            if self._producer.flush(min(left_s, FLUSH_SLICE_S)) == 0 or (self.parts.lease.should_end and not is_last):
+                return
 
     def _acknowledge_batches(self) -> None:
         if self._batches and self.producer.in_flight == 0:
@@ -165,7 +176,7 @@ class AtLeastOnceCommitter(Committer):
             if self._producer is not None:
                 self._producer.check()  # a record that could not be sent ends the task, and nothing is committed
             if self._batches and not self._is_sending:
-                self._flush()
+                self._flush(is_last=False)
                 self._acknowledge_batches()
             # KIP-910: not while records of the last batch are still unsent; the commit goes ahead without the hook.
             self._commit(with_hook=not self._is_sending)

@@ -68,6 +68,11 @@ class Committer(ABC):
     def send(self, polled: Sequence[SourceRecord] | RecordBatch) -> None:
         """Hand the records of one `poll` to the producer."""
 
+    @property
+    @abstractmethod
+    def has_pending(self) -> bool:
+        """Whether the task is not idle although nothing comes: Kafka has yet to take what was sent. Any thread."""
+
     @abstractmethod
     def after_poll(self, had_records: bool) -> None:
         """The records of a `poll`, if any, were sent: commit if it is time to."""

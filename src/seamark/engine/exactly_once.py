@@ -40,6 +40,7 @@ class ExactlyOnceCommitter(Committer):
         self._boundary, self._interval_s = boundary, interval_ms / 1000
         self._transaction = transaction
         self._is_open = False
+        self._is_committing = False
         self._unflushed: dict[SourcePartition, SourceOffset | None] = {}
         self._sent: list[tuple[SourceRecord, RecordMetadata | None]] = []
         self._last_commit = time.monotonic()
@@ -80,6 +81,11 @@ class ExactlyOnceCommitter(Committer):
 
     def _delivered(self, record: SourceRecord, report: DeliveryReport) -> None:
         self._sent.append((record, metadata_of(report)))
+
+    @property
+    def has_pending(self) -> bool:
+        # With interval boundaries an open transaction can as well be committed at the end of an idle epoch.
+        return self._is_committing or (self._is_open and self._boundary is not TransactionBoundary.INTERVAL)
 
     def after_poll(self, had_records: bool) -> None:
         if self._boundary is TransactionBoundary.POLL:
@@ -146,7 +152,9 @@ class ExactlyOnceCommitter(Committer):
             key = encode_key(self.parts.connector, partition, self.parts.raw_keys)
             self.producer.send(self._offsets_topic, encode_value(offset), key=key)
         self._is_open = False  # also if the commit fails: there is nothing left to abort then
+        self._is_committing = True
         self.producer.commit()
+        self._is_committing = False
         self._unflushed.clear()
         self.committed(offsets, started)
         self._write_secondary("offsets", offsets, lambda offset: offset is not None)

@@ -29,8 +29,10 @@ class SourceLoop:
 
     @property
     def idle_ms(self) -> int:
-        """For how long nothing was polled; 0 for a task whose hook may have offsets to move even then (KIP-910)."""
-        return 0 if self._committer.has_hook else int((time.monotonic() - self._last_record_at) * 1000)
+        """For how long there was nothing to do; 0 for a task whose hook may have offsets to move then (KIP-910)."""
+        if self._committer.has_hook or self._committer.has_pending:
+            return 0
+        return int((time.monotonic() - self._last_record_at) * 1000)
 
     def run(self) -> None:
         """Work; returns when told to stop, everything complete committed."""

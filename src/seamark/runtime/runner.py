@@ -29,6 +29,8 @@ from seamark.runtime.states import ConnectorStatus, State, TargetState, TaskStat
 log = logging.getLogger(__name__)
 
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.5, 10.0
+# What a task that cannot reach Kafka takes, besides the retry time, to give up. One that ran for longer did work.
+LONGEST_FAILURE_S = 90.0
 
 StageFactory = Callable[[Connector, list[dict[str, str]]], Stage]
 
@@ -221,8 +223,7 @@ class ConnectorRunner:
             outcome = self._run_once(stage)
             if outcome.ending is Ending.FAILED and outcome.retriable:
                 now = time.monotonic()
-                # A task gives up by itself after the retry time; what ran for longer was not failing all the time.
-                is_new = outcome.got_on or now - began > 2 * self._retry_timeout_s
+                is_new = outcome.got_on or now - began > 2 * self._retry_timeout_s + LONGEST_FAILURE_S
                 if failing_since is None or is_new:
                     failing_since, retry_s = now, FIRST_RETRY_S
                 elif now - failing_since >= self._retry_timeout_s:
@@ -296,18 +297,17 @@ class ConnectorRunner:
 
     def _fail_tasks(self, failures: Mapping[int, str]) -> None:
         with self._lock:
-            for task, trace in failures.items():
-                self._tasks[task] = trace
+            failures = {task: trace for task, trace in failures.items() if self._tasks.get(task) is None}
+            self._tasks.update(failures)
             self._changed.notify_all()
+        if not failures:
+            return
         for task, trace in failures.items():
             log.error("[%s|task-%d] failed: %s", self.name, task, trace)
         self._on_status(self.status())
 
     def _take_failures(self) -> None:
-        failed = {p.task: p.error or "" for p in self.progress() if p.state == "failed"}
-        new = {task: trace for task, trace in failed.items() if self._tasks.get(task) is None}
-        if new:
-            self._fail_tasks(new)
+        self._fail_tasks({p.task: p.error or "" for p in self.progress() if p.state == "failed"})
 
     def _raised(self, error: BaseException) -> None:
         with self._lock:
