@@ -41,6 +41,11 @@ _JAVA_CONVERTERS = {
     f"{_STORAGE}.StringConverter": f"{_OURS}.string:StringConverter",
     f"{_CONVERTERS}.ByteArrayConverter": f"{_OURS}.bytes_:ByteArrayConverter",
     f"{_STORAGE}.SimpleHeaderConverter": f"{_OURS}.simple_header:SimpleHeaderConverter",
+    f"{_CONVERTERS}.BooleanConverter": f"{_OURS}.boolean:BooleanConverter",
+    **{
+        f"{_CONVERTERS}.{kind}Converter": f"{_OURS}.numbers:{kind}Converter"
+        for kind in ("Short", "Integer", "Long", "Float", "Double")
+    },
 }
 _JAVA_NAMES = {reference: name for name, reference in {**_JAVA_CONNECTORS, **_JAVA_CONVERTERS}.items()}
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seamark.connector.converter import Converter, HeaderConverter
+from seamark.connector.java_names import java_class
 from seamark.connector.records import SchemaAndValue
 from seamark.connector.schema import OPTIONAL_BYTES_SCHEMA, Schema, Type
 from seamark.errors import DataError
@@ -25,7 +26,7 @@ class ByteArrayConverter(Converter, HeaderConverter):
         if value is None or type(value) is bytes:
             return value
         if not isinstance(value, (bytes, bytearray, memoryview)):
-            raise DataError(f"ByteArrayConverter is not compatible with objects of type {type(value).__name__}")
+            raise DataError(f"ByteArrayConverter is not compatible with objects of type class {java_class(value)}")
         return bytes(value)
 
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
