@@ -15,11 +15,14 @@ Logical types (Decimal, Date, Time, Timestamp) are base types with a name, as in
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from seamark.connector.java_names import java_class, register
 from seamark.errors import DataError
 
 
@@ -71,6 +74,9 @@ class Schema:
     def __hash__(self) -> int:
         return hash((self.type, self.optional, self.name, self.version, len(self.fields)))
 
+    def __str__(self) -> str:
+        return f"Schema{{{self.name}:{self.type.name}}}" if self.name is not None else f"Schema{{{self.type.name}}}"
+
     def field(self, name: str) -> Field | None:
         """The field of that name of a STRUCT, or None."""
         return self._by_name.get(name)
@@ -108,7 +114,7 @@ class Struct(Mapping[str, Any]):
 
     def __init__(self, schema: Schema, values: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         if schema.type is not Type.STRUCT:
-            raise DataError(f"Not a struct schema: {schema.type.value}")
+            raise DataError(f"Not a struct schema: {schema}")
         self.schema = schema
         self._values: dict[str, Any] = {}
         for name, value in {**(values or {}), **more}.items():
@@ -122,11 +128,22 @@ class Struct(Mapping[str, Any]):
         return made
 
     def put(self, name: str, value: Any) -> Struct:
-        """Set a field; returns the struct, so that calls can be chained."""
-        if self.schema.field(name) is None:
+        """Set a field; returns the struct, so that calls can be chained.
+
+        Raises:
+            DataError: there is no such field, or the value does not fit its schema.
+        """
+        member = self.schema.field(name)
+        if member is None:
             raise DataError(f"{name} is not a valid field name")
+        validate_value(member.schema, value, name)
         self._values[name] = value
         return self
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The values as they were put, without defaults; fields that were never put are missing. Not to be changed."""
+        return self._values
 
     def __getitem__(self, name: str) -> Any:
         member = self.schema.field(name)
@@ -139,9 +156,16 @@ class Struct(Mapping[str, Any]):
         """The value as it was put, None where it was not."""
         return self._values.get(name)
 
-    def without_defaults(self) -> Mapping[str, Any]:
-        """The values as they were put, by field; a field that was not put is missing."""
-        return self._values
+    def validate(self) -> None:
+        """Check that all fields have values that fit, or need none.
+
+        Raises:
+            DataError: it names the first field that does not.
+        """
+        for member in self.schema.fields:
+            value = self._values.get(member.name)
+            if value is not None or not (member.schema.optional or member.schema.default is not None):
+                validate_value(member.schema, value, member.name)
 
     def __iter__(self) -> Iterator[str]:
         return (member.name for member in self.schema.fields)
@@ -150,13 +174,96 @@ class Struct(Mapping[str, Any]):
         return len(self.schema.fields)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Struct) and other.schema == self.schema and other._values == self._values
+        if not isinstance(other, Struct) or (other.schema is not self.schema and other.schema != self.schema):
+            return False
+        if self._values == other._values:
+            return True
+        # A field that was never put equals one that was put as None.
+        return all(self.get_without_default(name) == other.get_without_default(name) for name in self)
 
     def __hash__(self) -> int:
-        return hash((self.schema, len(self._values)))
+        return hash(self.schema)
 
     def __repr__(self) -> str:
         return f"Struct({self._values!r})"
+
+
+register(Struct, "org.apache.kafka.connect.data.Struct")
+
+_BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
+_PYTHON_TYPES: Mapping[Type, tuple[type, ...]] = {
+    **{kind: (int,) for kind in _BITS},
+    # A whole number is a float's value too: Python does not tell 1 from 1.0 where it matters.
+    Type.FLOAT32: (float, int),
+    Type.FLOAT64: (float, int),
+    Type.BOOLEAN: (bool,),
+    Type.STRING: (str,),
+    Type.BYTES: (bytes, bytearray, memoryview),
+    Type.ARRAY: (list, tuple),
+    Type.MAP: (Mapping,),
+    Type.STRUCT: (Struct,),
+}
+# The encoded form of a logical value is accepted as well (see `seamark.connector.logical`).
+_TEMPORAL = (datetime.date, datetime.time, int)
+_LOGICAL_TYPES: Mapping[str | None, tuple[type, ...]] = {
+    "org.apache.kafka.connect.data.Decimal": (decimal.Decimal, bytes),
+    "org.apache.kafka.connect.data.Date": _TEMPORAL,
+    "org.apache.kafka.connect.data.Time": _TEMPORAL,
+    "org.apache.kafka.connect.data.Timestamp": _TEMPORAL,
+}
+
+
+def validate_value(schema: Schema, value: Any, field_name: str | None = None) -> None:
+    """Check that a value can be used with a schema: its type, and whether it may be None.
+
+    Raises:
+        DataError: it cannot; in Connect's words.
+    """
+    _validate(schema, value, "value" if field_name is None else f'field: "{field_name}"')
+
+
+def _validate(schema: Schema, value: Any, location: str) -> None:
+    if value is None:
+        if not schema.optional:
+            raise DataError(f"Invalid value: null used for required {location}, schema type: {schema.type.name}")
+        return
+    if not _is_expected(schema, value):
+        name = "" if schema.name is None else f' "{schema.name}"'
+        raise DataError(
+            f"Invalid Java object for schema{name} with type {schema.type.name}: class {java_class(value)} "
+            f"for {location}"
+        )
+    if schema.type is Type.STRUCT:
+        if value.schema is not schema and value.schema != schema:
+            raise DataError("Struct schemas do not match.")
+        value.validate()
+    elif schema.type is Type.ARRAY:
+        item_location = f"element of array {location}"
+        items = _part(schema.value_schema, item_location)
+        for item in value:
+            _validate(items, item, item_location)
+    elif schema.type is Type.MAP:
+        key_location, value_location = f"key of map {location}", f"value of map {location}"
+        keys, values = _part(schema.key_schema, key_location), _part(schema.value_schema, value_location)
+        for key, member in value.items():
+            _validate(keys, key, key_location)
+            _validate(values, member, value_location)
+
+
+def _is_expected(schema: Schema, value: Any) -> bool:
+    expected = _LOGICAL_TYPES.get(schema.name) or _PYTHON_TYPES[schema.type]
+    if isinstance(value, bool):
+        return bool in expected
+    if isinstance(value, int) and schema.type in _BITS:
+        limit = 1 << (_BITS[schema.type] - 1)
+        return int in expected and -limit <= value < limit
+    return isinstance(value, expected)
+
+
+def _part(schema: Schema | None, location: str) -> Schema:
+    if schema is None:
+        raise DataError(f"No schema defined for {location}")
+    return schema
 
 
 BOOLEAN_SCHEMA = Schema(Type.BOOLEAN)

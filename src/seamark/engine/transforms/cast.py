@@ -1,0 +1,144 @@
+"""Cast: fields, or the whole key or value, to another primitive type.
+
+Numbers are cut off as Java does: 300 as `int8` is 44, 1.9 as `int32` is 1. Bytes can only become a text (base64).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from seamark.config.configdef import Check, ConfigDef, Importance
+from seamark.config.configdef import Type as ConfigType
+from seamark.config.validators import invalid
+from seamark.connector.schema import Schema, Struct, Type
+from seamark.connector.transform import Record
+from seamark.engine.transforms.base import PartTransformation, define_replace_null
+from seamark.engine.transforms.cast_values import OUTPUT_TYPES, caster, check_input, type_names
+from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.lists import split_pair
+from seamark.engine.transforms.requirements import require_map, require_struct
+from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of, with_default
+from seamark.engine.transforms.structs import Changes, copied
+from seamark.errors import ConfigError
+
+PURPOSE = "cast types"
+
+
+class Cast(PartTransformation):
+    """`org.apache.kafka.connect.transforms.Cast`."""
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return define_replace_null(
+            ConfigDef().define(
+                "spec",
+                ConfigType.LIST,
+                validator=Check(_check_spec, "list of colon-delimited pairs, e.g. `foo:bar,abc:xyz`"),
+                importance=Importance.HIGH,
+                doc="Fields and the types they get, as `field1:type,field2:type`, or one type for the whole key or "
+                "value. Types are int8, int16, int32, int64, float32, float64, boolean and string.",
+            )
+        )
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        values = self.config_def().parse(config)
+        casts = _parse_spec(values["spec"])
+        self._whole = casts.pop(None, None)
+        self._casts = {name: type for name, type in casts.items() if name is not None}
+        self._with_defaults: bool = values["replace.null.with.default"]
+        self._schemaless = {name: caster(None, type) for name, type in self._casts.items()}
+        self._whole_schemaless = None if self._whole is None else caster(None, self._whole)
+        self._plan = SchemaCache(self._make_plan)
+
+    def apply(self, record: Record) -> Record:
+        of_key = self.of_key
+        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+        if value is None:
+            return record
+        if schema is None:
+            return with_part(record, of_key, None, self._apply_schemaless(value))
+        updated, changes = self._plan(schema)
+        if self._whole is not None:
+            return with_part(record, of_key, updated, changes[""](value))
+        struct = require_struct(value, PURPOSE, schema)
+        values = copied(struct, with_defaults=self._with_defaults, changes=changes)
+        return with_part(record, of_key, updated, Struct.trusted(updated, values))
+
+    def _apply_schemaless(self, value: Any) -> Any:
+        if self._whole_schemaless is not None:
+            return self._whole_schemaless(value)
+        result = dict(require_map(value, PURPOSE))
+        for name, cast in self._schemaless.items():
+            found = result.get(name)
+            result[name] = None if found is None else cast(found)
+        return result
+
+    def _make_plan(self, schema: Schema) -> tuple[Schema, Changes]:
+        """The schema after the casts, and what to do to each field; to the whole under the empty name."""
+        if self._whole is not None:
+            cast = caster(schema, self._whole)
+            default = None if schema.default is None else cast(schema.default)
+            return changed(schema, self._whole, optional=schema.optional, default=default), {"": cast}
+        changes = {
+            field.name: caster(field.schema, self._casts[field.name])
+            for field in fields_of(schema)
+            if field.name in self._casts
+        }
+        members = []
+        for field in schema.fields:
+            inner = field.schema
+            if field.name in changes:
+                default = None if inner.default is None else changes[field.name](inner.default)
+                inner = with_default(Schema(self._casts[field.name], inner.optional), default)
+            members.append((field.name, inner))
+        updated = changed(schema, Type.STRUCT, fields=members, optional=schema.optional)
+        if schema.default is not None:
+            check_input(schema.type)  # always refused: Connect tries to cast the default of a struct as a whole
+        return updated, changes
+
+
+def _parse_spec(mappings: list[str]) -> dict[str | None, Type]:
+    """Types by field; under None that of the whole."""
+    casts: dict[str | None, Type] = {}
+    for mapping in mappings:
+        parts = split_pair(mapping)
+        if len(parts) > 2:
+            raise invalid("renames", mappings, f"Invalid rename mapping: {mapping}")
+        casts[None if len(parts) == 1 else parts[0].strip()] = _parse_type(parts[-1].strip())
+    if None in casts and len(mappings) > 1:
+        raise ConfigError(
+            "Cast transformations that specify a type to cast the entire value to may only specify a single cast in "
+            "their spec"
+        )
+    return casts
+
+
+def _parse_type(text: str) -> Type:
+    found = Type.__members__.get(text.upper())
+    if found is None:
+        raise ConfigError(f"Invalid type found in casting spec: {text}")
+    if found not in OUTPUT_TYPES:
+        raise ConfigError(
+            f"Cast transformation does not support casting to {found.name}; "
+            f"supported types are {type_names(OUTPUT_TYPES)}"
+        )
+    return found
+
+
+def _check_spec(name: str, value: list[str] | None) -> None:
+    if not value:
+        raise ConfigError("Must specify at least one field to cast.")
+    _parse_spec(value)
+
+
+class CastKey(Cast):
+    """`Cast$Key`."""
+
+    of_key = True
+
+
+class CastValue(Cast):
+    """`Cast$Value`."""
+
+    of_key = False

@@ -1,0 +1,63 @@
+"""ExtractField: a field takes the place of the struct or map that it is in. Null stays null."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from seamark.config.configdef import ConfigDef, Importance, Type
+from seamark.connector.schema import Schema
+from seamark.connector.transform import Record
+from seamark.engine.transforms.base import PartTransformation, define_replace_null
+from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.errors import IllegalArgumentError
+from seamark.engine.transforms.fields import SYNTAX_VERSION, FieldPath, define_syntax_version
+from seamark.engine.transforms.requirements import require_map, require_struct_or_none
+from seamark.engine.transforms.schemas import SchemaCache
+
+PURPOSE = "field extraction"
+
+
+class ExtractField(PartTransformation):
+    """`org.apache.kafka.connect.transforms.ExtractField`."""
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        definition = ConfigDef().define("field", Type.STRING, importance=Importance.MEDIUM, doc="The field to extract.")
+        return define_syntax_version(define_replace_null(definition))
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        values = self.config_def().parse(config)
+        self._text: str = values["field"]
+        self._path = FieldPath(self._text, values[SYNTAX_VERSION])
+        self._with_defaults: bool = values["replace.null.with.default"]
+        self._schema = SchemaCache(self._schema_of_field)
+
+    def apply(self, record: Record) -> Record:
+        of_key = self.of_key
+        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+        if schema is None:
+            found = None if value is None else self._path.value_from_map(require_map(value, PURPOSE))
+            return with_part(record, of_key, None, found)
+        struct = require_struct_or_none(value, PURPOSE, schema)
+        updated = self._schema(schema)
+        found = None if struct is None else self._path.value_from_struct(struct, with_defaults=self._with_defaults)
+        return with_part(record, of_key, updated, found)
+
+    def _schema_of_field(self, schema: Schema) -> Schema:
+        field = self._path.field_from(schema)
+        if field is None:
+            raise IllegalArgumentError(f"Unknown field: {self._text}")
+        return field.schema
+
+
+class ExtractFieldKey(ExtractField):
+    """`ExtractField$Key`."""
+
+    of_key = True
+
+
+class ExtractFieldValue(ExtractField):
+    """`ExtractField$Value`."""
+
+    of_key = False

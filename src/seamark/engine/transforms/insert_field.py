@@ -1,0 +1,185 @@
+"""InsertField: adds fields with the topic, partition, offset or timestamp of the record, or with a fixed value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seamark.config.configdef import ConfigDef, Importance
+from seamark.config.configdef import Type as ConfigType
+from seamark.config.validators import invalid
+from seamark.connector.logical import Timestamp
+from seamark.connector.numbers import Int32
+from seamark.connector.schema import (
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    OPTIONAL_INT32_SCHEMA,
+    OPTIONAL_INT64_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    Schema,
+    Struct,
+    Type,
+)
+from seamark.connector.transform import Record
+from seamark.engine.transforms.base import PartTransformation, define_replace_null
+from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.requirements import require_map, require_sink_record, require_struct
+from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of
+from seamark.engine.transforms.structs import copied, required
+from seamark.errors import ConfigError
+
+PURPOSE = "field insertion"
+_OPTIONALITY = "A `!` at the end makes the field required, a `?` optional, which it is without either."
+_OPTIONAL_TIMESTAMP_SCHEMA = Timestamp.schema(optional=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Insertion:
+    """A field to add."""
+
+    name: str
+    schema: Schema
+    plain: Callable[[Record], Any]
+    """Its value in a map."""
+    typed: Callable[[Record], Any]
+    """Its value in a struct."""
+    is_skipped_if_null: bool
+
+
+class InsertField(PartTransformation):
+    """`org.apache.kafka.connect.transforms.InsertField`."""
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        definition = ConfigDef()
+        for key, doc in (
+            ("topic.field", "The field for the topic."),
+            ("partition.field", "The field for the partition in Kafka."),
+            ("offset.field", "The field for the offset in Kafka; for sink connectors only."),
+            ("timestamp.field", "The field for the record's timestamp."),
+            ("static.field", "The field for a fixed value."),
+        ):
+            definition.define(key, ConfigType.STRING, None, importance=Importance.MEDIUM, doc=f"{doc} {_OPTIONALITY}")
+        definition.define("static.value", ConfigType.STRING, None, importance=Importance.MEDIUM, doc="The fixed value.")
+        return define_replace_null(definition)
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        values = self.config_def().parse(config)
+        static: str | None = values["static.value"]
+        self._insertions = [
+            insertion
+            for insertion in (
+                _insertion(values["topic.field"], STRING_SCHEMA, OPTIONAL_STRING_SCHEMA, _topic, _topic, False),
+                _insertion(
+                    values["partition.field"], INT32_SCHEMA, OPTIONAL_INT32_SCHEMA, _plain_partition, _partition, True
+                ),
+                _insertion(values["offset.field"], INT64_SCHEMA, OPTIONAL_INT64_SCHEMA, _offset, _offset, False),
+                _insertion(
+                    values["timestamp.field"],
+                    Timestamp.SCHEMA,
+                    _OPTIONAL_TIMESTAMP_SCHEMA,
+                    _plain_timestamp,
+                    _timestamp,
+                    True,
+                ),
+                _insertion(
+                    values["static.field"],
+                    STRING_SCHEMA,
+                    OPTIONAL_STRING_SCHEMA,
+                    lambda record: static,
+                    lambda record: static,
+                    True,
+                ),
+            )
+            if insertion is not None
+        ]
+        if not self._insertions:
+            raise ConfigError("No field insertion configured")
+        if values["static.field"] is not None and static is None:
+            raise invalid("static.value", None, f"No value specified for static field: {values['static.field']}")
+        self._with_defaults: bool = values["replace.null.with.default"]
+        self._updated = SchemaCache(self._update)
+
+    def apply(self, record: Record) -> Record:
+        of_key = self.of_key
+        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+        if value is None:
+            return record
+        if schema is None:
+            return with_part(record, of_key, None, self._apply_schemaless(record, value))
+        struct = require_struct(value, PURPOSE, schema)
+        updated = self._updated(struct.schema)
+        values = copied(struct, with_defaults=self._with_defaults)
+        for insertion in self._insertions:
+            found = insertion.typed(record)
+            if found is not None:
+                values[insertion.name] = found
+            elif not insertion.is_skipped_if_null and not insertion.schema.optional:
+                raise required(insertion.name, insertion.schema)
+        return with_part(record, of_key, updated, Struct.trusted(updated, values))
+
+    def _apply_schemaless(self, record: Record, value: Any) -> dict[Any, Any]:
+        result = dict(require_map(value, PURPOSE))
+        for insertion in self._insertions:
+            found = insertion.plain(record)
+            if found is not None or not insertion.is_skipped_if_null:
+                result[insertion.name] = found
+        return result
+
+    def _update(self, schema: Schema) -> Schema:
+        members = [(field.name, field.schema) for field in fields_of(schema)]
+        members += [(insertion.name, insertion.schema) for insertion in self._insertions]
+        return changed(schema, Type.STRUCT, fields=members)
+
+
+def _insertion(
+    spec: str | None,
+    schema: Schema,
+    optional_schema: Schema,
+    plain: Callable[[Record], Any],
+    typed: Callable[[Record], Any],
+    is_skipped_if_null: bool,
+) -> _Insertion | None:
+    if spec is None:
+        return None
+    name = spec[:-1] if spec.endswith(("?", "!")) else spec
+    chosen = schema if spec.endswith("!") else optional_schema
+    return _Insertion(name, chosen, plain, typed, is_skipped_if_null)
+
+
+def _topic(record: Record) -> str:
+    return record.topic
+
+
+def _partition(record: Record) -> int | None:
+    return record.kafka_partition
+
+
+def _plain_partition(record: Record) -> Int32 | None:
+    return None if record.kafka_partition is None else Int32(record.kafka_partition)
+
+
+def _offset(record: Record) -> int:
+    return require_sink_record(record, PURPOSE).kafka_offset
+
+
+def _plain_timestamp(record: Record) -> int | None:
+    return record.timestamp
+
+
+def _timestamp(record: Record) -> Any:
+    return None if record.timestamp is None else Timestamp.to_logical(Timestamp.SCHEMA, record.timestamp)
+
+
+class InsertFieldKey(InsertField):
+    """`InsertField$Key`."""
+
+    of_key = True
+
+
+class InsertFieldValue(InsertField):
+    """`InsertField$Value`."""
+
+    of_key = False

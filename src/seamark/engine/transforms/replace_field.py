@@ -1,0 +1,136 @@
+"""ReplaceField: removes fields, keeps only some, or renames them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from seamark.config.configdef import Check, ConfigDef, Importance
+from seamark.config.configdef import Type as ConfigType
+from seamark.config.validators import invalid
+from seamark.connector.schema import Field, Schema, Struct, Type, validate_value
+from seamark.connector.transform import Record
+from seamark.engine.transforms.base import PartTransformation, define_replace_null
+from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.lists import DistinctList, split_pair
+from seamark.engine.transforms.requirements import require_map, require_struct
+from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of
+from seamark.errors import DataError
+
+PURPOSE = "field replacement"
+
+
+class ReplaceField(PartTransformation):
+    """`org.apache.kafka.connect.transforms.ReplaceField`."""
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return define_replace_null(
+            ConfigDef()
+            .define(
+                "exclude",
+                ConfigType.LIST,
+                [],
+                validator=DistinctList(may_be_empty=True),
+                importance=Importance.MEDIUM,
+                doc="Fields to remove, even if `include` names them.",
+            )
+            .define(
+                "include",
+                ConfigType.LIST,
+                [],
+                validator=DistinctList(may_be_empty=True),
+                importance=Importance.MEDIUM,
+                doc="Fields to keep; all, if empty.",
+            )
+            .define(
+                "renames",
+                ConfigType.LIST,
+                [],
+                validator=Check(_check_renames, "list of colon-delimited pairs, e.g. `foo:bar,abc:xyz`"),
+                importance=Importance.MEDIUM,
+                doc="Fields that get another name, as `old:new`.",
+            )
+        )
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        values = self.config_def().parse(config)
+        self._exclude, self._include = frozenset(values["exclude"]), frozenset(values["include"])
+        self._renames = _parse_renames(values["renames"])
+        self._originals = {new: old for old, new in self._renames.items()}
+        self._with_defaults: bool = values["replace.null.with.default"]
+        self._plan = SchemaCache(self._make_plan)
+        self._names: dict[Any, Any] = {}
+
+    def apply(self, record: Record) -> Record:
+        of_key = self.of_key
+        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+        if value is None:
+            return record
+        if schema is None:
+            renames, keeps = self._renames, self._keeps
+            result = {
+                renames.get(name, name): member for name, member in require_map(value, PURPOSE).items() if keeps(name)
+            }
+            return with_part(record, of_key, None, result)
+        struct = require_struct(value, PURPOSE, schema)
+        updated, sources = self._plan(struct.schema)
+        values = struct.stored
+        replaced = {}
+        for field, source, is_same in sources:
+            if source is None:
+                raise DataError(f"{self._originals[field.name]} is not a valid field name")
+            member = values.get(source.name)
+            if member is None:
+                member = source.schema.default if self._with_defaults else None
+            if member is None or not is_same:
+                validate_value(field.schema, member, field.name)
+            replaced[field.name] = member
+        return with_part(record, of_key, updated, Struct.trusted(updated, replaced))
+
+    def _keeps(self, name: str) -> bool:
+        return name not in self._exclude and (not self._include or name in self._include)
+
+    def _make_plan(self, schema: Schema) -> tuple[Schema, list[tuple[Field, Field | None, bool]]]:
+        """The new schema, and for each of its fields the one that its value comes from and whether both are alike.
+
+        A field is looked up by the name that the renames say it had, even if it is another field that always had the
+        new name: then there may be none.
+        """
+        members = [
+            (self._renames.get(field.name, field.name), field.schema)
+            for field in fields_of(schema)
+            if self._keeps(field.name)
+        ]
+        updated = changed(schema, Type.STRUCT, fields=members)
+        sources: list[tuple[Field, Field | None, bool]] = []
+        for field in updated.fields:
+            source = schema.field(self._originals.get(field.name, field.name))
+            sources.append((field, source, source is not None and source.schema is field.schema))
+        return updated, sources
+
+
+def _parse_renames(mappings: list[str]) -> dict[str, str]:
+    renames = {}
+    for mapping in mappings:
+        parts = split_pair(mapping)
+        if len(parts) != 2:
+            raise invalid("renames", mappings, f"Invalid rename mapping: {mapping}")
+        renames[parts[0]] = parts[1]
+    return renames
+
+
+def _check_renames(name: str, value: list[str]) -> None:
+    _parse_renames(value)
+
+
+class ReplaceFieldKey(ReplaceField):
+    """`ReplaceField$Key`."""
+
+    of_key = True
+
+
+class ReplaceFieldValue(ReplaceField):
+    """`ReplaceField$Value`."""
+
+    of_key = False

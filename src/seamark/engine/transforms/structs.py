@@ -1,0 +1,58 @@
+"""Values of structs, as transforms copy them into another struct."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from seamark.connector.schema import Schema, Struct
+from seamark.errors import DataError
+
+Changes = Mapping[str, Callable[[Any], Any]]
+UNCHANGED: Changes = MappingProxyType({})
+
+
+def copied(struct: Struct, *, with_defaults: bool, changes: Changes = UNCHANGED) -> dict[str, Any]:
+    """All values of a struct, in a dict of one's own.
+
+    Args:
+        struct: The struct.
+        with_defaults: Whether a null field that has a default becomes the default.
+        changes: What is to be made of values that are not null, by the names of fields, in the order of the schema.
+
+    Raises:
+        DataError: a required field is null.
+    """
+    values, fields = struct.stored, struct.schema.fields
+    if len(values) == len(fields) and None not in values.values():
+        result = values.copy()
+        for name, change in changes.items():
+            result[name] = change(result[name])
+        return result
+    result = {}
+    for field in fields:
+        name, schema = field.name, field.schema
+        value = values.get(name)
+        if value is None and with_defaults:
+            value = schema.default
+        if value is not None and name in changes:
+            value = changes[name](value)
+        if value is None and not schema.optional:
+            raise required(name, schema)
+        result[name] = value
+    return result
+
+
+def required(name: str, schema: Schema) -> DataError:
+    """The error for a required field that is null."""
+    return DataError(f'Invalid value: null used for required field: "{name}", schema type: {schema.type.name}')
+
+
+def value_of(struct: Struct, name: str, *, with_defaults: bool) -> Any:
+    """One value of a struct, which must have the field; None if it is null and has no default, or none is wanted."""
+    value = struct.stored.get(name)
+    if value is not None or not with_defaults:
+        return value
+    field = struct.schema.field(name)
+    return None if field is None else field.schema.default

@@ -1,0 +1,159 @@
+"""TimestampConverter: a timestamp, in a field or as the whole key or value, from one form to another.
+
+Forms are texts by a pattern of Java's `SimpleDateFormat`, numbers since 1970, and Connect's Date, Time and Timestamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from seamark.config.configdef import ConfigDef, Importance, ValidString
+from seamark.config.configdef import Type as ConfigType
+from seamark.connector.schema import Schema, Struct, Type
+from seamark.connector.transform import Record
+from seamark.engine.transforms import timestamps
+from seamark.engine.transforms.base import PartTransformation, define_replace_null
+from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.date_parsing import SimpleDateFormat
+from seamark.engine.transforms.errors import IllegalArgumentError
+from seamark.engine.transforms.requirements import require_map, require_struct_or_none
+from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of, with_default
+from seamark.engine.transforms.structs import Changes, copied
+from seamark.errors import ConfigError, ConnectError
+
+PURPOSE = "converting timestamp formats"
+
+
+class TimestampConverter(PartTransformation):
+    """`org.apache.kafka.connect.transforms.TimestampConverter`."""
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return define_replace_null(
+            ConfigDef()
+            .define(
+                "field",
+                ConfigType.STRING,
+                "",
+                importance=Importance.HIGH,
+                doc="The field with the timestamp; empty if the whole key or value is one.",
+            )
+            .define(
+                "target.type",
+                ConfigType.STRING,
+                validator=ValidString.of(*timestamps.TYPES),
+                importance=Importance.HIGH,
+                doc="The form that timestamps get.",
+            )
+            .define(
+                "format",
+                ConfigType.STRING,
+                "",
+                importance=Importance.MEDIUM,
+                doc="The pattern of texts, as Java's `SimpleDateFormat` has them; in UTC unless the text says "
+                "otherwise.",
+            )
+            .define(
+                "unix.precision",
+                ConfigType.STRING,
+                "milliseconds",
+                validator=ValidString.of(*timestamps.PRECISIONS),
+                importance=Importance.LOW,
+                doc="The unit of numbers. What is below a millisecond is lost.",
+            )
+        )
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        values = self.config_def().parse(config)
+        self._field: str = values["field"]
+        self._target: str = values["target.type"]
+        self._precision: str = values["unix.precision"]
+        self._with_defaults: bool = values["replace.null.with.default"]
+        pattern: str = values["format"]
+        if self._target == timestamps.STRING and not pattern.strip():
+            raise ConfigError("TimestampConverter requires format option to be specified when using string timestamps")
+        self._format = None
+        if pattern.strip():
+            try:
+                self._format = SimpleDateFormat(pattern)
+            except IllegalArgumentError as error:
+                raise ConfigError(
+                    "TimestampConverter requires a SimpleDateFormat-compatible pattern for string timestamps: "
+                    f"{pattern}"
+                ) from error
+        self._converters = {type: self._converter(type) for type in timestamps.TYPES}
+        self._plan = SchemaCache(self._make_plan)
+
+    def _converter(self, source: str) -> Callable[[Any], Any]:
+        read = timestamps.reader(source, self._format, self._precision)
+        write = timestamps.writer(self._target, self._format, self._precision)
+        return lambda value: write(read(value))
+
+    def apply(self, record: Record) -> Record:
+        of_key = self.of_key
+        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+        if schema is None:
+            return with_part(record, of_key, None, self._apply_schemaless(value))
+        if not self._field:
+            convert = self._converters[timestamps.type_of_schema(schema)]
+            updated = timestamps.schema_of(self._target, optional=schema.optional)
+            return with_part(record, of_key, updated, None if value is None else convert(value))
+        struct = require_struct_or_none(value, PURPOSE, schema)
+        updated, changes, problem = self._plan(schema)
+        if struct is None:
+            return with_part(record, of_key, updated, None)
+        if problem is not None:
+            raise problem
+        values = copied(struct, with_defaults=self._with_defaults, changes=changes)
+        return with_part(record, of_key, updated, Struct.trusted(updated, values))
+
+    def _apply_schemaless(self, value: Any) -> Any:
+        if value is None:
+            return None
+        if not self._field:
+            return self._convert(value)
+        result = dict(require_map(value, PURPOSE))
+        found = result.get(self._field)
+        result[self._field] = None if found is None else self._convert(found)
+        return result
+
+    def _convert(self, value: Any) -> Any:
+        return self._converters[timestamps.type_of_value(value)](value)
+
+    def _make_plan(self, schema: Schema) -> tuple[Schema, Changes, ConnectError | None]:
+        """The schema after the conversion, what to do to the field, and why that cannot be done if so.
+
+        A field of a type that cannot be converted fails each record that has the struct, but not those without one.
+        """
+        members = []
+        changes = {}
+        problem = None
+        for field in fields_of(schema):
+            inner = field.schema
+            if field.name == self._field:
+                try:
+                    changes[field.name] = self._converters[timestamps.type_of_schema(inner)]
+                except ConnectError as error:
+                    problem = error
+                inner = timestamps.schema_of(self._target, optional=inner.optional)
+            members.append((field.name, inner))
+        updated = changed(schema, Type.STRUCT, fields=members, optional=schema.optional)
+        if schema.default is not None:
+            if problem is not None:
+                raise problem
+            values = copied(schema.default, with_defaults=self._with_defaults, changes=changes)
+            updated = with_default(updated, Struct.trusted(updated, values))
+        return updated, changes, problem
+
+
+class TimestampConverterKey(TimestampConverter):
+    """`TimestampConverter$Key`."""
+
+    of_key = True
+
+
+class TimestampConverterValue(TimestampConverter):
+    """`TimestampConverter$Value`."""
+
+    of_key = False
