@@ -1,9 +1,10 @@
-"""Plugins by name: connectors, converters and header converters.
+"""Plugins by name: connectors, converters, header converters, transformations and predicates.
 
 A class is found by, in this order: a reference ``module:Class``; the Java class name of one of Connect's own plugins;
-its full Python name; its simple name; its short alias (the simple name without ``Connector``, or the name of its
-entry point). Sources of classes are what Seamark brings, the entry point groups ``seamark.connectors`` and
-``seamark.converters``, and the modules on `plugin.path`, which is scanned only when it is needed.
+its full Python name; its simple name, Java's (``Cast$Value``) or Python's; its short alias (the simple name without
+``Connector``, or the name of its entry point). Sources of classes are what Seamark brings, the entry point groups
+``seamark.connectors``, ``seamark.converters``, ``seamark.transforms`` and ``seamark.predicates``, and the modules on
+`plugin.path`, which is scanned only when it is needed.
 
 A class travels to executors as a reference, never as a pickle: see `Plugins.load`.
 """
@@ -22,11 +23,16 @@ from seamark.connector.connector import Connector
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.sink import SinkConnector
 from seamark.connector.source import SourceConnector
+from seamark.connector.transform import Predicate, Transformation
 from seamark.engine.plugin_path import PluginProblem, extend_import_path, scan
+from seamark.engine.transforms.registry import JAVA_PREDICATES, JAVA_TRANSFORMS
 from seamark.errors import PluginError
 
 CONNECTOR_ENTRY_POINTS = "seamark.connectors"
 CONVERTER_ENTRY_POINTS = "seamark.converters"
+TRANSFORM_ENTRY_POINTS = "seamark.transforms"
+PREDICATE_ENTRY_POINTS = "seamark.predicates"
+_ENTRY_POINTS = (CONNECTOR_ENTRY_POINTS, CONVERTER_ENTRY_POINTS, TRANSFORM_ENTRY_POINTS, PREDICATE_ENTRY_POINTS)
 
 _FILE = "org.apache.kafka.connect.file"
 _CONVERTERS = "org.apache.kafka.connect.converters"
@@ -47,9 +53,10 @@ _JAVA_CONVERTERS = {
         for kind in ("Short", "Integer", "Long", "Float", "Double")
     },
 }
-_JAVA_NAMES = {reference: name for name, reference in {**_JAVA_CONNECTORS, **_JAVA_CONVERTERS}.items()}
+_JAVA_PLUGINS = {**_JAVA_CONNECTORS, **_JAVA_CONVERTERS, **JAVA_TRANSFORMS, **JAVA_PREDICATES}
+_JAVA_NAMES = {reference: name for name, reference in _JAVA_PLUGINS.items()}
 
-Plugin = TypeVar("Plugin", Connector, Converter, HeaderConverter)
+Plugin = TypeVar("Plugin", Connector, Converter, HeaderConverter, Transformation, Predicate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,8 @@ class PluginInfo:
     class_name: str
     """The Java name if Connect has the same plugin, else the full Python name."""
     kind: str
-    """``source``, ``sink``, ``converter`` or ``header_converter``, as in Connect's list of plugins."""
+    """``source``, ``sink``, ``converter``, ``header_converter``, ``transformation`` or ``predicate``, as in Connect's
+    list of plugins."""
     version: str
     reference: str
     location: str = "seamark"
@@ -89,6 +97,7 @@ class _Candidate:
             self.reference,
             self.reference.replace(":", "."),
             simple,
+            (self.java_name or simple).rpartition(".")[2],
             *shorts,
             *self.aliases,
         }
@@ -118,6 +127,14 @@ class Plugins:
         """The header converter class of that name or alias."""
         return self._find(name, HeaderConverter, _JAVA_CONVERTERS, CONVERTER_ENTRY_POINTS)  # type: ignore[type-abstract]
 
+    def transformation_class(self, name: str) -> type[Transformation]:
+        """The transformation class of that name or alias."""
+        return self._find(name, Transformation, JAVA_TRANSFORMS, TRANSFORM_ENTRY_POINTS)  # type: ignore[type-abstract]
+
+    def predicate_class(self, name: str) -> type[Predicate]:
+        """The predicate class of that name or alias."""
+        return self._find(name, Predicate, JAVA_PREDICATES, PREDICATE_ENTRY_POINTS)  # type: ignore[type-abstract]
+
     def converter(self, class_name: str, config: Mapping[str, str], is_key: bool) -> Converter:
         """A converter, configured with its own settings (those after ``key.converter.`` or ``value.converter.``)."""
         converter = self.converter_class(class_name)()
@@ -130,6 +147,18 @@ class Plugins:
         converter.configure(config)
         return converter
 
+    def transformation(self, class_name: str, config: Mapping[str, Any]) -> Transformation:
+        """A transformation, configured with its own settings (those after ``transforms.<alias>.``)."""
+        transformation = self.transformation_class(class_name)()
+        transformation.configure(config)
+        return transformation
+
+    def predicate(self, class_name: str, config: Mapping[str, Any]) -> Predicate:
+        """A predicate, configured with its own settings (those after ``predicates.<alias>.``)."""
+        predicate = self.predicate_class(class_name)()
+        predicate.configure(config)
+        return predicate
+
     def connectors(self) -> list[PluginInfo]:
         """All connectors that can be imported, by name."""
         return self._infos(self._candidates(_JAVA_CONNECTORS, CONNECTOR_ENTRY_POINTS, Connector))
@@ -138,16 +167,36 @@ class Plugins:
         """All converters and header converters that can be imported, by name."""
         return self._infos(self._candidates(_JAVA_CONVERTERS, CONVERTER_ENTRY_POINTS, (Converter, HeaderConverter)))
 
+    def transformations(self) -> list[PluginInfo]:
+        """All transformations that can be imported, by name."""
+        return self._infos(self._candidates(JAVA_TRANSFORMS, TRANSFORM_ENTRY_POINTS, Transformation))
+
+    def predicates(self) -> list[PluginInfo]:
+        """All predicates that can be imported, by name."""
+        return self._infos(self._candidates(JAVA_PREDICATES, PREDICATE_ENTRY_POINTS, Predicate))
+
     def problems(self) -> list[PluginProblem]:
         """The plugins that could not be imported, and why."""
         broken = [
             PluginProblem(candidate.location, f"{candidate.reference}: {error}")
-            for candidate in self._installed(CONNECTOR_ENTRY_POINTS) + self._installed(CONVERTER_ENTRY_POINTS)
+            for group in _ENTRY_POINTS
+            for candidate in self._installed(group)
             if isinstance(error := _try_load(candidate.reference), PluginError)
         ]
         return [*self._scan[1], *broken]
 
     # references
+
+    @staticmethod
+    def java_name(plugin: type) -> str:
+        """The name that Connect shows: the Java class name if Connect has the same plugin, else the Python one."""
+        reference = Plugins.reference(plugin)
+        return _JAVA_NAMES.get(reference, reference.replace(":", "."))
+
+    @staticmethod
+    def is_known(name: str) -> bool:
+        """Whether there is a class of this full name, of whatever kind."""
+        return name in _JAVA_PLUGINS or (":" in name and isinstance(_try_load(name), type))
 
     @staticmethod
     def reference(plugin: type) -> str:
@@ -255,6 +304,8 @@ def _kinds(cls: type) -> list[str]:
         "sink": SinkConnector,
         "converter": Converter,
         "header_converter": HeaderConverter,
+        "transformation": Transformation,
+        "predicate": Predicate,
     }
     return [kind for kind, base in bases.items() if issubclass(cls, base)]
 

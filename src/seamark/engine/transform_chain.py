@@ -1,0 +1,153 @@
+"""The transforms of a connector, in order, each with its predicate.
+
+Without transforms a chain gives every record back as it is; `bool` of it is False, so that callers can leave it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from seamark.config.configdef import ConfigDef
+from seamark.config.connector_keys import common_config_def
+from seamark.connector.transform import Predicate, Record, Transformation
+from seamark.engine.plugins import Plugins
+from seamark.engine.transform_config import (
+    NEGATE,
+    PREDICATE,
+    PREDICATES,
+    TRANSFORMS,
+    aliases,
+    enriched,
+    plugin_class,
+)
+from seamark.errors import ConfigError, connector_code
+
+_COMMON = common_config_def()
+
+
+def _alias_keys() -> ConfigDef:
+    definition = ConfigDef()
+    for name in (TRANSFORMS.key, PREDICATES.key):
+        key = _COMMON.key(name)
+        if key is not None:
+            definition.define(name, key.type, key.default, validator=key.validator)
+    return definition
+
+
+@dataclass(frozen=True, slots=True)
+class TransformStage:
+    """One transform of a chain."""
+
+    alias: str
+    class_name: str
+    """As Connect names it in errors: the Java name of its own transforms."""
+    transformation: Transformation
+    predicate: Predicate | None
+    negate: bool
+    apply: Callable[[Record], Record | None]
+    """The transform, if the predicate says so; the same record if not. None means that the record is dropped."""
+
+
+class TransformChain:
+    """All transforms of a connector; belongs to one task."""
+
+    def __init__(self, stages: list[TransformStage]) -> None:
+        self.stages = tuple(stages)
+        self._steps = tuple(stage.apply for stage in stages)
+
+    @staticmethod
+    def of(plugins: Plugins, config: Mapping[str, str]) -> TransformChain:
+        """The chain that a connector's config describes.
+
+        Raises:
+            ConfigError: the config is wrong; in Connect's words.
+        """
+        if not aliases(config, TRANSFORMS.key):
+            return TransformChain([])
+        values = enriched(_alias_keys(), plugins, config).parse(config)
+        return TransformChain(
+            [
+                _stage(
+                    plugins,
+                    config,
+                    alias,
+                    values[f"transforms.{alias}.predicate"],
+                    values[f"transforms.{alias}.negate"],
+                )
+                for alias in values[TRANSFORMS.key]
+            ]
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self._steps)
+
+    def apply(self, record: Record) -> Record | None:
+        """The record after all transforms; None if one of them dropped it."""
+        current: Record | None = record
+        for step in self._steps:
+            current = step(current)  # type: ignore[arg-type]
+            if current is None:
+                return None
+        return current
+
+    def close(self) -> None:
+        """Release what the transforms and predicates hold. One that fails does not keep the others from it."""
+        failures = []
+        for stage in self.stages:
+            for plugin in (stage.transformation, stage.predicate):
+                try:
+                    if plugin is not None:
+                        plugin.close()
+                except Exception as error:
+                    failures.append(error)
+        if failures:
+            raise failures[0]
+
+
+def _stage(
+    plugins: Plugins, config: Mapping[str, str], alias: str, predicate_alias: str | None, negate: bool
+) -> TransformStage:
+    transformation: Transformation = plugin_class(plugins, config, TRANSFORMS, alias)()
+    class_name = plugins.java_name(type(transformation))
+    settings = _settings(config, f"{TRANSFORMS.key}.{alias}.")
+    settings.pop(PREDICATE, None)
+    settings.pop(NEGATE, None)
+    with connector_code(config.get("name", ""), f"configure of transform {alias}"):
+        transformation.configure(settings)
+    if predicate_alias is None:
+        return TransformStage(alias, class_name, transformation, None, False, transformation.apply)
+    if predicate_alias not in aliases(config, PREDICATES.key):
+        raise ConfigError(
+            f"Transform '{alias}' has the predicate '{predicate_alias}', which is not defined: add it to 'predicates' "
+            f"and set 'predicates.{predicate_alias}.type'.",
+            key=f"{TRANSFORMS.key}.{alias}.{PREDICATE}",
+            value=predicate_alias,
+        )
+    predicate: Predicate = plugin_class(plugins, config, PREDICATES, predicate_alias)()
+    with connector_code(config.get("name", ""), f"configure of predicate {predicate_alias}"):
+        predicate.configure(_settings(config, f"{PREDICATES.key}.{predicate_alias}."))
+    apply = _unless(predicate, transformation) if negate else _if(predicate, transformation)
+    return TransformStage(alias, class_name, transformation, predicate, negate, apply)
+
+
+def _settings(config: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
+
+
+def _if(predicate: Predicate, transformation: Transformation) -> Callable[[Record], Record | None]:
+    test, transform = predicate.test, transformation.apply
+
+    def apply(record: Record) -> Record | None:
+        return transform(record) if test(record) else record
+
+    return apply
+
+
+def _unless(predicate: Predicate, transformation: Transformation) -> Callable[[Record], Record | None]:
+    test, transform = predicate.test, transformation.apply
+
+    def apply(record: Record) -> Record | None:
+        return record if test(record) else transform(record)
+
+    return apply
