@@ -261,12 +261,12 @@ def engine_config_def() -> ConfigDef:
         .define(
             "seamark.batch.max.ms",
             Type.LONG,
-            100,
+            60000,
             validator=POSITIVE,
             importance=MEDIUM,
             group=group,
-            doc="The longest time that a source task gathers small polls into one transaction "
-            "with `transaction.boundary=poll`; bounds the delay that this adds to a record.",
+            doc="How long one batch of a frame connector should take at most: from how fast the last ones were, the next "
+            "one gets as many records as fit into this time.",
         )
         .define(
             "seamark.local.slots",

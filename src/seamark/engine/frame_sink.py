@@ -119,6 +119,7 @@ class FrameSinkStage(FrameStage):
                 ledger.close()
 
     def close(self) -> None:
+        super().close()
         self.abandon()
         self._admin.close()
 

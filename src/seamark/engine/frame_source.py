@@ -92,6 +92,7 @@ class FrameSourceStage(FrameStage):
                 ledger.close()
 
     def close(self) -> None:
+        super().close()
         self.abandon()
 
     # the steps of a batch; each leaves behind a state from which another driver can go on

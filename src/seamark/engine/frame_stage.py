@@ -27,6 +27,7 @@ _PASSING: Final = re.compile(
     r"FencedError|KafkaTimeoutError|RetriableError|ExecutorLostFailure|Python worker exited unexpectedly|"
     r"no Kafka broker can be reached|FetchFailed|SparkContext was shut down"
 )
+SMALLEST_BATCH: Final = 1000
 _FAILED_TASK: Final = re.compile(r"Task (\d+) in stage [\d.]+ failed")
 
 
@@ -37,7 +38,7 @@ class FrameStage(Stage):
         super().__init__(environment)
         self.name = environment.name
         self.worker: WorkerConfig = environment.worker.for_connector(environment.config)
-        self.limit = ReadLimit(records=self.worker.batch_max_records, bytes=self.worker.batch_max_bytes)
+        self._records_per_s: float | None = None
         self._stopping = threading.Event()
         self._group: str | None = None
         self._tasks = [TaskProgress(task) for task in range(max(1, len(environment.task_configs)))]
@@ -56,14 +57,31 @@ class FrameStage(Stage):
         if self._take_stop():
             return StageOutcome(Ending.STOPPED)
         self._set_state("running")
+        began, before = time.monotonic(), sum(task.records for task in self._tasks)
         try:
             has_worked = self.run_batch()
+            self._note_pace(sum(task.records for task in self._tasks) - before, time.monotonic() - began)
         except Exception as error:
             return self._ended_by(error)
         if self._take_stop():
             return StageOutcome(Ending.STOPPED)
         self._set_state("running" if has_worked else "idle")
         return StageOutcome(Ending.WORKED if has_worked else Ending.IDLE)
+
+    @property
+    def limit(self) -> ReadLimit:
+        """How much the next batch may hold: no more than fits into its time at the pace of the last ones."""
+        records = self.worker.batch_max_records
+        if self._records_per_s is not None:
+            in_time = int(self._records_per_s * self.worker.batch_max_ms / 1000)
+            records = max(min(records, in_time), min(records, SMALLEST_BATCH))
+        return ReadLimit(records=records, bytes=self.worker.batch_max_bytes)
+
+    def _note_pace(self, records: int, took_s: float) -> None:
+        # A small batch says little: what it costs is mostly the cost of any Spark job.
+        if records >= SMALLEST_BATCH:
+            pace = records / max(took_s, 0.001)
+            self._records_per_s = pace if self._records_per_s is None else (self._records_per_s + pace) / 2
 
     def request_stop(self) -> None:
         self._stopping.set()

@@ -84,8 +84,8 @@ def start_session(worker: WorkerConfig, *, app_name: str = "seamark") -> SparkSe
 def _launch_jvm(properties: Mapping[str, str]) -> None:
     """Start Spark's JVM outside this process's group, unless this process has one.
 
-    A signal to the group (from a terminal, or a supervisor) is for the worker, which then stops its tasks cleanly; a JVM
-    that stopped at the same moment would not let it. The JVM still ends with this process: it watches a pipe to it.
+    A signal to the group (from a terminal, or a supervisor) is for the worker, which then stops its tasks cleanly; a
+    JVM that stopped at the same moment would not let it. The JVM still ends with this process: it watches a pipe to it.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
