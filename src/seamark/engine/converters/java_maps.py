@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +22,7 @@ _MASK = 0xFFFFFFFF
 
 _Orders = dict[tuple[Any, ...], tuple[Any, ...] | None]
 _orders: _Orders = {}
-_copied_orders: _Orders = {}
+_sized_orders: dict[int, _Orders] = {}
 
 
 def hash_map(entries: dict[Any, Any], key_type: Type | None = None) -> dict[Any, Any]:
@@ -36,15 +35,29 @@ def hash_map(entries: dict[Any, Any], key_type: Type | None = None) -> dict[Any,
     return entries if order is None else {key: entries[key] for key in order}
 
 
-def hash_map_copy(entries: Mapping[Any, Any], key_type: Type | None = None) -> dict[Any, Any]:
-    """A copy in the order of `new HashMap<>(entries)`, whose table is sized for them at once."""
+def hash_map_copy(entries: dict[Any, Any], copied: int | None = None, key_type: Type | None = None) -> dict[Any, Any]:
+    """The entries in the order of a copy, `new HashMap<>(others)`, whose table is sized for the others at once.
+
+    Args:
+        entries: What is in the copy in the end, in the order in which it was put there.
+        copied: How many were copied, if more were put afterwards, or some removed.
+        key_type: What keys that are numbers are.
+    """
+    wanted = int((len(entries) if copied is None else copied) / 0.75 + 1.0)
+    return sized_hash_map(entries, wanted, key_type)
+
+
+def sized_hash_map(entries: dict[Any, Any], capacity: int, key_type: Type | None = None) -> dict[Any, Any]:
+    """The entries in the order of `new HashMap<>(capacity)` into which they were put one by one."""
+    orders = _sized_orders.get(capacity)
+    if orders is None:
+        orders = _sized_orders[capacity] = {}
     keys = tuple(entries)
     try:
-        order = _copied_orders[keys]
+        order = orders[keys]
     except KeyError:
-        wanted = int(len(keys) / 0.75 + 1.0)
-        order = _order(_copied_orders, keys, 1 << (wanted - 1).bit_length(), key_type)
-    return dict(entries) if order is None else {key: entries[key] for key in order}
+        order = _order(orders, keys, 1 << max(capacity - 1, 0).bit_length(), key_type)
+    return entries if order is None else {key: entries[key] for key in order}
 
 
 def _order(orders: _Orders, keys: tuple[Any, ...], capacity: int, key_type: Type | None) -> tuple[Any, ...] | None:
