@@ -75,7 +75,9 @@ class DirectSinkStage(DirectStage):
         self._looked_at, self._is_outdated = time.monotonic(), False
         committed = self._offsets.read()
         start = {partition: committed[partition] for partition in partitions if partition in committed}
-        start |= self._reset([partition for partition in partitions if partition not in committed])
+        # Where nothing was committed yet an earlier plan holds: `latest` must not pass over what has come since.
+        start |= {each: self._planned[each] for each in partitions if each not in committed and each in self._planned}
+        start |= self._reset([partition for partition in partitions if partition not in start])
         self._planned = start
         return {
             task: {"assignment": tuple((p.topic, p.partition, start[p]) for p in share)}

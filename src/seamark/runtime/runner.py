@@ -145,9 +145,9 @@ class ConnectorRunner:
                 self._run_started()
             else:
                 self._tear_down()
-                self._set_state(State.PAUSED if target is TargetState.PAUSED else State.STOPPED)
                 if target is TargetState.STOPPED:
                     self._tasks.clear()
+                self._set_state(State.PAUSED if target is TargetState.PAUSED else State.STOPPED)
             self._await_command(target)
         self._tear_down()
         self._set_state(State.UNASSIGNED)

@@ -2,8 +2,9 @@
 
 ``python -m seamark.testing.driver <order.json>`` runs one or more workers on one Spark session, each with its
 connectors, until its standard input ends. The order is ``{"workers": [{"properties": {...}, "connectors": {"<name>":
-{...}}}]}``. Each change of a connector's status is a JSON line on standard output; the first line says that all workers
-have started. `DriverProcess` is the other end.
+{...}}}], "sharing": null}``; `sharing` may give other times after which tasks starve and a turn ends. Each change of a
+connector's status is a JSON line on standard output; the first line says that all workers have started.
+`DriverProcess` is the other end.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any, Self
 import psutil
 
 from seamark.config.worker import WorkerConfig
+from seamark.engine import leases
 from seamark.engine.session import start_session
 from seamark.errors import ConnectError
 from seamark.runtime.states import ConnectorStatus
@@ -45,12 +47,15 @@ class DriverProcess:
     Args:
         directory: for its order and its log.
         workers: the workers, each with ``properties`` and ``connectors``.
+        sharing: seconds after which a task that waits for a slot starves, and after which an epoch then gives way.
     """
 
-    def __init__(self, directory: Path, workers: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, directory: Path, workers: Sequence[Mapping[str, Any]], sharing: tuple[float, float] | None = None
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._order, self.log = directory / "order.json", directory / "driver.log"
-        self._order.write_text(json.dumps({"workers": list(workers)}))
+        self._order.write_text(json.dumps({"workers": list(workers), "sharing": sharing}))
         self._events: list[dict[str, Any]] = []
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
@@ -195,7 +200,10 @@ def main(order: Path) -> None:
     """Run the workers of an order until standard input ends."""
     faulthandler.register(signal.SIGUSR1)  # for a driver that hangs: where do its threads stand?
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    entries = json.loads(order.read_text())["workers"]
+    what = json.loads(order.read_text())
+    entries = what["workers"]
+    if what["sharing"] is not None:
+        leases.STARVING_AFTER_S, leases.TURN_S = what["sharing"]
     configs = [WorkerConfig(entry["properties"]) for entry in entries]
     spark = start_session(configs[0], app_name="seamark-driver")
     workers = [Worker(config, spark=spark) for config in configs]
