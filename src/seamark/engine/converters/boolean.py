@@ -36,9 +36,7 @@ class BooleanConverter(Converter, HeaderConverter):
             raise DataError("Failed to deserialize boolean: Size of data received by BooleanDeserializer is not 1")
         if data not in (_TRUE, _FALSE):
             number = int.from_bytes(data, signed=True)
-            raise DataError(
-                f"Failed to deserialize boolean: Unexpected byte received by BooleanDeserializer: {number}"
-            )
+            raise DataError(f"Failed to deserialize boolean: Unexpected byte received by BooleanDeserializer: {number}")
         return SchemaAndValue(OPTIONAL_BOOLEAN_SCHEMA, data == _TRUE)
 
     def from_connect_header(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -56,11 +57,18 @@ def read_schemaless(node: Any) -> Any:
         return wrap(node, 64)
     if kind is float:
         if -_LARGE < node < _LARGE:
-            return node + 0.0  # there is no negative zero among BigDecimals
+            return node if node else _zero(node)
         raise Inexact
     if kind is Decimal:
-        return float(node) + 0.0
+        return float(node) if node else 0.0
     return node if kind is str or kind is bool else None
+
+
+def _zero(node: Any) -> float:
+    """BigDecimal has no negative zero; but what looks like one may be a very small number, which becomes one."""
+    if type(node) is float and math.copysign(1.0, node) < 0:
+        raise Inexact
+    return 0.0
 
 
 class JsonReaders:
@@ -255,19 +263,21 @@ def _float32(node: Any) -> float:
     kind = type(node)
     if kind is float and is_between_floats(node):
         raise Inexact
-    return to_float32(node) + 0.0 if kind in (int, float, Decimal) else 0.0
+    if kind not in (int, float, Decimal):
+        return 0.0
+    return to_float32(node) if node else _zero(node)
 
 
 def _float64(node: Any) -> float:
     kind = type(node)
     if kind is float:
-        return node + 0.0
+        return node if node else _zero(node)
     if kind is int:
         try:
             return float(node)
         except OverflowError:
             return float("inf") if node > 0 else float("-inf")
-    return float(node) + 0.0 if kind is Decimal else 0.0
+    return float(node) if kind is Decimal and node else 0.0
 
 
 def _boolean(node: Any) -> bool:

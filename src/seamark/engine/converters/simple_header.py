@@ -25,6 +25,6 @@ class SimpleHeaderConverter(HeaderConverter):
             return SchemaAndValue(None, None)
         try:
             return parse_value(data.decode("utf-8", "replace"))
-        except DataError as error:
+        except (DataError, RecursionError) as error:
             log.warning("Header %r on topic %r could not be read, it is kept as bytes: %s", name, topic, error)
             return SchemaAndValue(BYTES_SCHEMA, data)

@@ -13,6 +13,12 @@ from seamark.connector.schema import OPTIONAL_STRING_SCHEMA, Schema
 from seamark.engine.converters.java_text import to_java_string
 from seamark.errors import ConfigError
 
+_MARKS = {
+    "utf-16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE),
+    "utf-32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE),
+}
+"""Without one of these marks, texts in these encodings are big-endian."""
+
 
 class StringConverter(Converter, HeaderConverter):
     """`org.apache.kafka.connect.storage.StringConverter`."""
@@ -36,6 +42,7 @@ class StringConverter(Converter, HeaderConverter):
         name = self.config_def().parse(config)["converter.encoding"]
         try:
             self._encoding = codecs.lookup(name).name
+            "".encode(self._encoding)  # refuses codecs that are no character sets
         except LookupError as error:
             raise ConfigError(
                 f"Invalid value {name} for configuration converter.encoding: unsupported encoding",
@@ -50,16 +57,16 @@ class StringConverter(Converter, HeaderConverter):
         if value is None:
             return None
         text = value if type(value) is str else to_java_string(value, schema)
-        if self._encoding == "utf-16":  # Java writes big-endian with a mark
+        if self._encoding == "utf-16" and text:  # Java writes big-endian with a mark, and UTF-32 without
             return codecs.BOM_UTF16_BE + text.encode("utf-16-be", "replace")
-        return text.encode(self._encoding, "replace")
+        return text.encode(f"{self._encoding}-be" if self._encoding in _MARKS else self._encoding, "replace")
 
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
         if data is None:
             return SchemaAndValue(OPTIONAL_STRING_SCHEMA, None)
         encoding = self._encoding
-        if encoding == "utf-16" and not data.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):
-            encoding = "utf-16-be"
+        if not data.startswith(_MARKS.get(encoding, b"")):
+            encoding += "-be"
         return SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(encoding, "replace"))
 
     def from_connect_header(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
