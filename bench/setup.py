@@ -120,30 +120,31 @@ class SeamarkSide:
     def memory_mb(self) -> float:
         # Without the broker, which runs below this process too.
         me = psutil.Process()
-        parts = [child for child in me.children() if "kafka.Kafka" not in " ".join(_cmdline(child))]
-        return rss_mb(me) + sum(
-            tree_memory_mb(child.pid) for child in parts if "supervisor" not in " ".join(_cmdline(child))
+        parts = [child for child in me.children() if "kafka.Kafka" not in " ".join(cmdline(child))]
+        return own_mb(me) + sum(
+            tree_memory_mb(child.pid) for child in parts if "supervisor" not in " ".join(cmdline(child))
         )
 
 
-def _cmdline(process: psutil.Process) -> list[str]:
+def cmdline(process: psutil.Process) -> list[str]:
     try:
         return process.cmdline()
     except psutil.Error:
         return []
 
 
-def rss_mb(process: psutil.Process) -> float:
+def own_mb(process: psutil.Process) -> float:
+    """Its share of memory: pages that forked processes have in common are counted once (PSS)."""
     try:
-        return process.memory_info().rss / 2**20
+        return process.memory_full_info().pss / 2**20
     except psutil.Error:
         return 0.0
 
 
 def tree_memory_mb(pid: int) -> float:
-    """Resident memory of a process and everything below it."""
+    """Memory of a process and everything below it."""
     root = psutil.Process(pid)
-    return sum(rss_mb(process) for process in (root, *root.children(recursive=True)))
+    return sum(own_mb(process) for process in (root, *root.children(recursive=True)))
 
 
 def cpu_seconds(pid: int) -> float:

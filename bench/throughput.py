@@ -46,7 +46,7 @@ def _compare(bench: Bench, label: str, exactly_once: bool, transfer: object) -> 
         moving, whole = median([t.rate for t in runs]), median([t.rate_from_create for t in runs])
         print(
             f"   {name:8} {moving:>10,.0f} records/s moving   {whole:>10,.0f} from create to last record"
-            f"   {memory[name]:,.0f} MB resident"
+            f"   {memory[name]:,.0f} MB"
         )
         bench.results[f"{label}: {name} records/s"] = round(moving)
         bench.results[f"{label}: {name} records/s from create"] = round(whole)
