@@ -51,7 +51,7 @@ def _create(bench: Bench, side: SeamarkSide, number: int) -> str:
 
 def _python_workers() -> int:
     children = psutil.Process().children(recursive=True)
-    return sum("spark_daemon" in " ".join(cmdline(child)) for child in children)
+    return sum("-m seamark.engine.spark_daemon" in " ".join(cmdline(child)) for child in children)
 
 
 def _own_cpu(bench: Bench) -> float:
