@@ -443,7 +443,7 @@ def test_offsets_behind_an_open_transaction_are_not_overlooked(
         lines.append(10)  # their offset is committed, but nobody can read it before the other transaction ends
         eventually(lambda: len(topics.values(topic_name)) == lines.written, 30)
         worker.restart_connector(topic_name)
-        eventually(lambda: worker.progress(topic_name)[0].state == "starting", 30)
+        eventually(lambda: "a transaction is open" in (worker.progress(topic_name)[0].error or ""), 30)
         asked = time.monotonic()
         worker.set_target(topic_name, TargetState.PAUSED)  # waiting for offsets does not hold up a command
         assert worker.wait_for(topic_name, State.PAUSED, 30)

@@ -151,13 +151,16 @@ class DirectTask:
         deadline = time.monotonic() + patience_s
         while not lease.should_end:
             try:
-                return attempt()
+                answer = attempt()
+                self._progress.error = None
+                return answer
             except FencedError:
                 raise
             except KafkaError as error:
                 if not error.retriable or time.monotonic() >= deadline:
                     raise
                 log.warning("[%s|task-%d] could not %s yet: %s", self._spec.connector, self._spec.task, what, error)
+                self._progress.error = str(error)
                 time.sleep(RETRY_S)
         return None
 
