@@ -51,6 +51,8 @@ def java_class(value: Any, type_name: str | None = None) -> str:
         value: The value.
         type_name: The type of its schema, which says how wide a number is.
     """
+    if value is None:
+        return "null"
     if type_name in _NUMBERS and type(value) in (int, float):
         return _NUMBERS[type_name]
     for cls in type(value).__mro__:

@@ -13,6 +13,7 @@ from seamark.config.configdef import Type as ConfigType
 from seamark.config.validators import invalid
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
+from seamark.engine.converters.java_maps import hash_map, hash_map_copy
 from seamark.engine.transforms.base import PartTransformation, define_replace_null
 from seamark.engine.transforms.cast_values import OUTPUT_TYPES, caster, check_input, type_names
 from seamark.engine.transforms.copies import with_part
@@ -45,7 +46,8 @@ class Cast(PartTransformation):
         values = self.config_def().parse(config)
         casts = _parse_spec(values["spec"])
         self._whole = casts.pop(None, None)
-        self._casts = {name: type for name, type in casts.items() if name is not None}
+        # In the order in which Connect goes through them, which is the one in which missing fields are added.
+        self._casts: dict[str, Type] = hash_map({name: type for name, type in casts.items() if name is not None})
         self._with_defaults: bool = values["replace.null.with.default"]
         self._schemaless = {name: caster(None, type) for name, type in self._casts.items()}
         self._whole_schemaless = None if self._whole is None else caster(None, self._whole)
@@ -68,11 +70,12 @@ class Cast(PartTransformation):
     def _apply_schemaless(self, value: Any) -> Any:
         if self._whole_schemaless is not None:
             return self._whole_schemaless(value)
-        result = dict(require_map(value, PURPOSE))
+        source = require_map(value, PURPOSE)
+        result = dict(source)
         for name, cast in self._schemaless.items():
             found = result.get(name)
             result[name] = None if found is None else cast(found)
-        return result
+        return hash_map_copy(result, len(source))
 
     def _make_plan(self, schema: Schema) -> tuple[Schema, Changes]:
         """The schema after the casts, and what to do to each field; to the whole under the empty name."""
@@ -117,7 +120,12 @@ def _parse_spec(mappings: list[str]) -> dict[str | None, Type]:
 def _parse_type(text: str) -> Type:
     found = Type.__members__.get(text.upper())
     if found is None:
-        raise ConfigError(f"Invalid type found in casting spec: {text}")
+        # Connect's message takes the cause for the value and the sentence for the name of the key.
+        raise ConfigError(
+            "Invalid value java.lang.IllegalArgumentException: No enum constant "
+            f"org.apache.kafka.connect.data.Schema.Type.{text.upper()} for configuration "
+            f"Invalid type found in casting spec: {text}"
+        )
     if found not in OUTPUT_TYPES:
         raise ConfigError(
             f"Cast transformation does not support casting to {found.name}; "

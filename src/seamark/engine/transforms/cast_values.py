@@ -102,7 +102,7 @@ def _out_of_range(text: str) -> DataError:
 def _integer(bits: int) -> Callable[[Any, Schema | None], int]:
     def convert(value: Any, schema: Schema | None) -> int:
         if isinstance(value, int):  # a boolean too
-            return java_numbers.narrowed(value, bits)
+            return java_numbers.narrowed(int(value), bits)
         if isinstance(value, float):
             # Java makes a short of a float by way of an int.
             return java_numbers.narrowed(java_numbers.whole(value, max(bits, 32)), bits)

@@ -28,7 +28,7 @@ class NoSuchGroupError(ConnectError):
     java_name: ClassVar[str] = "java.lang.IndexOutOfBoundsException"
 
 
-class MissingFieldError(ConnectError):
-    """A record lacks a field that must be there."""
+class NullPointerError(ConnectError):
+    """Something is missing that must be there, and Connect does not look before it uses it."""
 
     java_name: ClassVar[str] = "java.lang.NullPointerException"

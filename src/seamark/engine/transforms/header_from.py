@@ -10,14 +10,15 @@ from seamark.config.configdef import Type as ConfigType
 from seamark.connector.records import Header
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
+from seamark.engine.converters.java_maps import hash_map_copy
 from seamark.engine.transforms.base import PartTransformation, define_replace_null
 from seamark.engine.transforms.copies import with_part
-from seamark.engine.transforms.errors import MissingFieldError
+from seamark.engine.transforms.errors import NullPointerError
 from seamark.engine.transforms.lists import NonEmptyList
 from seamark.engine.transforms.requirements import require_map, require_struct
 from seamark.engine.transforms.schemas import SchemaCache, changed, field_of, fields_of
 from seamark.engine.transforms.structs import required, value_of
-from seamark.errors import ConfigError
+from seamark.errors import ConfigError, DataError
 
 
 class HeaderFrom(PartTransformation):
@@ -72,7 +73,7 @@ class HeaderFrom(PartTransformation):
         rest = self._take(struct, self._rest(schema)) if self._is_move else struct
         updated = rest.schema if self._is_move else schema
         headers = tuple(
-            Header(name, value_of(struct, field, with_defaults=self._with_defaults), inner)
+            _header(name, value_of(struct, field, with_defaults=self._with_defaults), inner)
             for (field, name), inner in zip(self._pairs, self._schemas(schema), strict=True)
         )
         return with_part(record, of_key, updated, rest, record.headers + headers)
@@ -84,6 +85,7 @@ class HeaderFrom(PartTransformation):
         if self._is_move:
             for field in self._moved:
                 rest.pop(field, None)
+        rest = hash_map_copy(rest, len(source))
         return with_part(record, self.of_key, None, rest, record.headers + headers)
 
     def _take(self, struct: Struct, rest: Schema) -> Struct:
@@ -104,12 +106,18 @@ class HeaderFrom(PartTransformation):
         for name, _ in self._pairs:
             field = field_of(schema, name)
             if field is None:
-                raise MissingFieldError(
+                raise NullPointerError(
                     'Cannot invoke "org.apache.kafka.connect.data.Field.schema()" because the return value of '
                     '"org.apache.kafka.connect.data.Schema.field(String)" is null'
                 )
             schemas.append(field.schema)
         return schemas
+
+
+def _header(name: str, value: Any, schema: Schema) -> Header:
+    if value is None and not schema.optional:
+        raise DataError(f"A null value requires an optional schema but was {schema}")
+    return Header(name, value, schema)
 
 
 class HeaderFromKey(HeaderFrom):

@@ -23,6 +23,7 @@ from seamark.connector.schema import (
     Type,
 )
 from seamark.connector.transform import Record
+from seamark.engine.converters.java_maps import hash_map_copy
 from seamark.engine.transforms.base import PartTransformation, define_replace_null
 from seamark.engine.transforms.copies import with_part
 from seamark.engine.transforms.requirements import require_map, require_sink_record, require_struct
@@ -121,12 +122,13 @@ class InsertField(PartTransformation):
         return with_part(record, of_key, updated, Struct.trusted(updated, values))
 
     def _apply_schemaless(self, record: Record, value: Any) -> dict[Any, Any]:
-        result = dict(require_map(value, PURPOSE))
+        source = require_map(value, PURPOSE)
+        result = dict(source)
         for insertion in self._insertions:
             found = insertion.plain(record)
             if found is not None or not insertion.is_skipped_if_null:
                 result[insertion.name] = found
-        return result
+        return hash_map_copy(result, len(source))
 
     def _update(self, schema: Schema) -> Schema:
         members = [(field.name, field.schema) for field in fields_of(schema)]

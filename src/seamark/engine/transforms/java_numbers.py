@@ -12,7 +12,7 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # Java's trim removes everything up to the space.
 _SPACE = "".join(map(chr, range(0x21)))
-_FLOATING = re.compile(r"([+-]?)(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
+_FLOATING = re.compile(r"([+-]?)(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _HEX = re.compile(r"([+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?")
 _FAR = 400  # more digits than this before the point are beyond a double; so many zeros after it are zero
 _KEPT_BITS = 64  # enough for correct rounding to 24 bits, with the rest folded into the last one
@@ -98,7 +98,10 @@ def _single_of_bits(bits: int, has_rest: bool, exponent: int) -> float:
     if excess > 0:
         has_rest = has_rest or bits & ((1 << excess) - 1) != 0
         bits, exponent = bits >> excess, exponent + excess
-    return _single(math.ldexp(bits << 1 | has_rest, exponent - 1))
+    try:
+        return _single(math.ldexp(bits << 1 | has_rest, exponent - 1))
+    except OverflowError:
+        return math.inf
 
 
 def _single(number: float) -> float:

@@ -14,6 +14,7 @@ from seamark.connector.java_names import java_class
 from seamark.connector.numbers import Float32, Int8, Int16, Int32
 from seamark.connector.schema import Schema, Struct
 from seamark.connector.transform import Record
+from seamark.engine.converters.java_maps import hash_map_copy, sized_hash_map
 from seamark.engine.transforms import java_numbers
 from seamark.engine.transforms.base import PartTransformation, define_replace_null
 from seamark.engine.transforms.copies import with_part
@@ -59,21 +60,23 @@ class MaskField(PartTransformation):
 
     def configure(self, config: Mapping[str, Any]) -> None:
         values = self.config_def().parse(config)
-        self._fields: list[str] = values["fields"]
+        fields: list[str] = values["fields"]
+        # In the order in which Connect goes through them, which is the one in which missing fields are added.
+        self._fields = list(sized_hash_map(dict.fromkeys(fields), max(int(len(fields) / 0.75) + 1, 16)))
         self._replacement: str | None = values["replacement"]
         self._with_defaults: bool = values["replace.null.with.default"]
         self._changes = SchemaCache(self._make_changes)
-        self._maskers: dict[type, Callable[[Any], Any]] = {}
 
     def apply(self, record: Record) -> Record:
         of_key = self.of_key
         schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
         if schema is None:
-            result = dict(require_map(value, PURPOSE))
+            source = require_map(value, PURPOSE)
+            result = dict(source)
             for name in self._fields:
                 found = result.get(name)
                 result[name] = None if found is None else self._masked(found, None)
-            return with_part(record, of_key, None, result)
+            return with_part(record, of_key, None, hash_map_copy(result, len(source)))
         struct = require_struct(value, PURPOSE, schema)
         values = copied(struct, with_defaults=self._with_defaults, changes=self._changes(struct.schema))
         return with_part(record, of_key, schema, Struct.trusted(struct.schema, values))

@@ -10,6 +10,7 @@ from seamark.config.configdef import Type as ConfigType
 from seamark.config.validators import invalid
 from seamark.connector.schema import Field, Schema, Struct, Type, validate_value
 from seamark.connector.transform import Record
+from seamark.engine.converters.java_maps import sized_hash_map
 from seamark.engine.transforms.base import PartTransformation, define_replace_null
 from seamark.engine.transforms.copies import with_part
 from seamark.engine.transforms.lists import DistinctList, split_pair
@@ -60,7 +61,6 @@ class ReplaceField(PartTransformation):
         self._originals = {new: old for old, new in self._renames.items()}
         self._with_defaults: bool = values["replace.null.with.default"]
         self._plan = SchemaCache(self._make_plan)
-        self._names: dict[Any, Any] = {}
 
     def apply(self, record: Record) -> Record:
         of_key = self.of_key
@@ -69,20 +69,19 @@ class ReplaceField(PartTransformation):
             return record
         if schema is None:
             renames, keeps = self._renames, self._keeps
-            result = {
-                renames.get(name, name): member for name, member in require_map(value, PURPOSE).items() if keeps(name)
-            }
-            return with_part(record, of_key, None, result)
+            source = require_map(value, PURPOSE)
+            result = {renames.get(name, name): member for name, member in source.items() if keeps(name)}
+            return with_part(record, of_key, None, sized_hash_map(result, len(source)))
         struct = require_struct(value, PURPOSE, schema)
         updated, sources = self._plan(struct.schema)
         values = struct.stored
         replaced = {}
-        for field, source, is_same in sources:
-            if source is None:
+        for field, original, is_same in sources:
+            if original is None:
                 raise DataError(f"{self._originals[field.name]} is not a valid field name")
-            member = values.get(source.name)
+            member = values.get(original.name)
             if member is None:
-                member = source.schema.default if self._with_defaults else None
+                member = original.schema.default if self._with_defaults else None
             if member is None or not is_same:
                 validate_value(field.schema, member, field.name)
             replaced[field.name] = member

@@ -12,6 +12,7 @@ from seamark.config.configdef import ConfigDef, Importance, ValidString
 from seamark.config.configdef import Type as ConfigType
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
+from seamark.engine.converters.java_maps import hash_map_copy
 from seamark.engine.transforms import timestamps
 from seamark.engine.transforms.base import PartTransformation, define_replace_null
 from seamark.engine.transforms.copies import with_part
@@ -78,15 +79,17 @@ class TimestampConverter(PartTransformation):
             try:
                 self._format = SimpleDateFormat(pattern)
             except IllegalArgumentError as error:
+                # Connect's message takes the cause for the value and the sentence for the name of the key.
                 raise ConfigError(
-                    "TimestampConverter requires a SimpleDateFormat-compatible pattern for string timestamps: "
-                    f"{pattern}"
+                    f"Invalid value java.lang.IllegalArgumentException: {error} for configuration TimestampConverter "
+                    f"requires a SimpleDateFormat-compatible pattern for string timestamps: {pattern}"
                 ) from error
-        self._converters = {type: self._converter(type) for type in timestamps.TYPES}
+        self._converters = {type: self._converter(type, None) for type in timestamps.TYPES}
+        self._whole = SchemaCache(self._make_whole)
         self._plan = SchemaCache(self._make_plan)
 
-    def _converter(self, source: str) -> Callable[[Any], Any]:
-        read = timestamps.reader(source, self._format, self._precision)
+    def _converter(self, source: str, type_name: str | None) -> Callable[[Any], Any]:
+        read = timestamps.reader(source, self._format, self._precision, type_name)
         write = timestamps.writer(self._target, self._format, self._precision)
         return lambda value: write(read(value))
 
@@ -96,8 +99,7 @@ class TimestampConverter(PartTransformation):
         if schema is None:
             return with_part(record, of_key, None, self._apply_schemaless(value))
         if not self._field:
-            convert = self._converters[timestamps.type_of_schema(schema)]
-            updated = timestamps.schema_of(self._target, optional=schema.optional)
+            updated, convert = self._whole(schema)
             return with_part(record, of_key, updated, None if value is None else convert(value))
         struct = require_struct_or_none(value, PURPOSE, schema)
         updated, changes, problem = self._plan(schema)
@@ -113,13 +115,20 @@ class TimestampConverter(PartTransformation):
             return None
         if not self._field:
             return self._convert(value)
-        result = dict(require_map(value, PURPOSE))
+        source = require_map(value, PURPOSE)
+        result = dict(source)
         found = result.get(self._field)
         result[self._field] = None if found is None else self._convert(found)
-        return result
+        return hash_map_copy(result, len(source))
 
     def _convert(self, value: Any) -> Any:
         return self._converters[timestamps.type_of_value(value)](value)
+
+    def _make_whole(self, schema: Schema) -> tuple[Schema, Callable[[Any], Any]]:
+        return timestamps.schema_of(self._target, optional=schema.optional), self._converter_of(schema)
+
+    def _converter_of(self, schema: Schema) -> Callable[[Any], Any]:
+        return self._converter(timestamps.type_of_schema(schema), schema.type.name)
 
     def _make_plan(self, schema: Schema) -> tuple[Schema, Changes, ConnectError | None]:
         """The schema after the conversion, what to do to the field, and why that cannot be done if so.
@@ -133,7 +142,7 @@ class TimestampConverter(PartTransformation):
             inner = field.schema
             if field.name == self._field:
                 try:
-                    changes[field.name] = self._converters[timestamps.type_of_schema(inner)]
+                    changes[field.name] = self._converter_of(inner)
                 except ConnectError as error:
                     problem = error
                 inner = timestamps.schema_of(self._target, optional=inner.optional)

@@ -16,6 +16,7 @@ from seamark.connector.schema import (
     Type,
 )
 from seamark.engine.transforms.date_parsing import SimpleDateFormat
+from seamark.engine.transforms.errors import NullPointerError
 from seamark.engine.transforms.java_calendar import DAY_MS
 from seamark.errors import ConnectError, DataError
 
@@ -73,30 +74,39 @@ def type_of_value(value: Any) -> str:
     raise DataError(f"TimestampConverter does not support class {java_class(value)} objects as timestamps")
 
 
-def reader(type: str, format: SimpleDateFormat | None, precision: str) -> Callable[[Any], int]:
-    """A function that gives the milliseconds of values of a form; it raises DataError."""
+def reader(type: str, format: SimpleDateFormat | None, precision: str, type_name: str | None) -> Callable[[Any], int]:
+    """A function that gives the milliseconds of values of a form; it raises DataError.
+
+    Args:
+        type: The form.
+        format: Of texts.
+        precision: Of numbers.
+        type_name: The type of the schema, if there is one, to tell what a value is that has another form.
+    """
     if type == STRING:
-        return _text_reader(format)
+        return _text_reader(format, type_name)
     if type == UNIX:
-        return _unix_reader(precision)
+        return _unix_reader(precision, type_name)
 
     def read(value: Any) -> int:
         millis = logical.to_millis(value)
         if millis is None:
             if not isinstance(value, int) or isinstance(value, bool):
-                raise DataError(f"Expected {type} to be a java.util.Date, but found class {java_class(value)}")
+                raise DataError(
+                    f"Expected {type} to be a java.util.Date, but found class {java_class(value, type_name)}"
+                )
             return value * DAY_MS if type == DATE else value  # in the encoded form
         return millis
 
     return read
 
 
-def _text_reader(format: SimpleDateFormat | None) -> Callable[[Any], int]:
+def _text_reader(format: SimpleDateFormat | None, type_name: str | None) -> Callable[[Any], int]:
     def read(value: Any) -> int:
         if not isinstance(value, str):
-            raise DataError(f"Expected string timestamp to be a String, but found class {java_class(value)}")
+            raise DataError(f"Expected string timestamp to be a String, but found class {java_class(value, type_name)}")
         if format is None:
-            raise ConnectError(
+            raise NullPointerError(
                 'Cannot invoke "java.text.SimpleDateFormat.parse(String)" because "config.format" is null'
             )
         millis = format.parse(value)
@@ -107,12 +117,12 @@ def _text_reader(format: SimpleDateFormat | None) -> Callable[[Any], int]:
     return read
 
 
-def _unix_reader(precision: str) -> Callable[[Any], int]:
+def _unix_reader(precision: str, type_name: str | None) -> Callable[[Any], int]:
     divisor = {"microseconds": 1000, "nanoseconds": 1_000_000}.get(precision, 1)
 
     def read(value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise DataError(f"Expected Unix timestamp to be a Long, but found class {java_class(value)}")
+            raise DataError(f"Expected Unix timestamp to be a Long, but found class {java_class(value, type_name)}")
         if precision == "seconds":
             return _saturated(value * 1000)
         return _cut(value, divisor)

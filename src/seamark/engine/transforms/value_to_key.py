@@ -9,6 +9,7 @@ from seamark.config.configdef import ConfigDef, Importance
 from seamark.config.configdef import Type as ConfigType
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
+from seamark.engine.converters.java_maps import sized_hash_map
 from seamark.engine.transforms.base import BuiltInTransformation, define_replace_null
 from seamark.engine.transforms.copies import with_key
 from seamark.engine.transforms.lists import DistinctList
@@ -44,7 +45,8 @@ class ValueToKey(BuiltInTransformation):
     def apply(self, record: Record) -> Record:
         if record.value_schema is None:
             value = require_map(record.value, PURPOSE)
-            return with_key(record, None, {name: value.get(name) for name in self._fields})
+            key = {name: value.get(name) for name in self._fields}
+            return with_key(record, None, sized_hash_map(key, len(key)))
         struct = require_struct(record.value, PURPOSE, record.value_schema)
         schema = self._key_schema(struct.schema)
         values = struct.stored
