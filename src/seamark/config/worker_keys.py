@@ -265,8 +265,8 @@ def engine_config_def() -> ConfigDef:
             validator=POSITIVE,
             importance=MEDIUM,
             group=group,
-            doc="How long one batch of a frame connector should take at most: from how fast the last ones were, the next "
-            "one gets as many records as fit into this time.",
+            doc="How long one batch of a frame connector should take at most: from how fast the last ones were, the "
+            "next one gets as many records as fit into this time.",
         )
         .define(
             "seamark.local.slots",

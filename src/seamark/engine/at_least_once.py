@@ -71,12 +71,12 @@ class AtLeastOnceCommitter(Committer):
 
     def send(self, polled: Sequence[SourceRecord] | RecordBatch) -> None:
         self._is_sending = True
-        is_columns = isinstance(polled, RecordBatch) and self.is_column_batch(polled)
+        columns = self.columns_of(polled)
         if self._producer is None:
-            self._is_precise = not is_columns
-        if isinstance(polled, RecordBatch) and is_columns:
+            self._is_precise = not self.is_column_batch(polled)
+        if isinstance(polled, RecordBatch) and columns is not None:
             self._batches.append(self._submitted.submit(polled.source_partition, polled.source_offset))
-            self.send_columns(polled)
+            self.send_columns(polled, columns)
         elif isinstance(polled, RecordBatch):
             batch = self._submitted.submit(polled.source_partition, polled.source_offset)
             whole = _WholeBatch(batch, len(polled))
@@ -89,9 +89,14 @@ class AtLeastOnceCommitter(Committer):
 
     def _send_one(self, record: SourceRecord, whole: _WholeBatch | None = None) -> None:
         outgoing = self.parts.pipeline.convert(record)
+        submission = whole or self._submitted.submit(record.source_partition, record.source_offset)
+        if outgoing is None:  # dropped: its position counts as soon as those before it do
+            submission.acknowledge()
+            if self._wants_records:
+                self._acknowledged.append((record, None))
+            return
         self.parts.topics.ensure(outgoing.topic)
         producer = self.producer
-        submission = whole or self._submitted.submit(record.source_partition, record.source_offset)
         if not self._is_precise:
             self._batches.append(submission)
         producer.send(

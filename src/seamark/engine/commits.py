@@ -28,6 +28,7 @@ from seamark.kafka.producer import DeliveryReport, RecordProducer
 
 log = logging.getLogger(__name__)
 
+Columns = tuple[list[Any], list[Any] | None]
 MAX_REPORTED_POSITIONS = 1000  # a progress report stays small however many partitions a source has
 
 
@@ -90,12 +91,18 @@ class Committer(ABC):
         return polled.records() if isinstance(polled, RecordBatch) else polled
 
     def is_column_batch(self, polled: Sequence[SourceRecord] | RecordBatch) -> bool:
-        """Whether the batch can be sent without making an object of each record."""
-        return isinstance(polled, RecordBatch) and not self._wants_records
+        """Whether the batch may be sent without making an object of each record."""
+        return isinstance(polled, RecordBatch) and not self._wants_records and not self.parts.pipeline.looks_inside
 
-    def send_columns(self, batch: RecordBatch) -> None:
+    def columns_of(self, polled: Sequence[SourceRecord] | RecordBatch) -> Columns | None:
+        """What to send of a batch of columns; None if its records must be looked at one by one."""
+        if isinstance(polled, RecordBatch) and self.is_column_batch(polled):
+            return self.parts.pipeline.convert_batch(polled)
+        return None
+
+    def send_columns(self, batch: RecordBatch, columns: Columns) -> None:
         """Send a batch of columns."""
-        values, keys = self.parts.pipeline.convert_batch(batch)
+        values, keys = columns
         self.parts.topics.ensure(batch.topic)
         timestamps = batch.timestamps
         if isinstance(timestamps, int):

@@ -14,6 +14,7 @@ import time
 import traceback
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from seamark.config.connector import transaction_boundary, transaction_boundary_interval_ms
@@ -25,6 +26,8 @@ from seamark.connector.source import SourceTask, SourceTaskContext
 from seamark.connector.transactions import TransactionContext
 from seamark.engine.at_least_once import AtLeastOnceCommitter
 from seamark.engine.commits import Committer, CommitterParts, wants_commit_record
+from seamark.engine.dead_letters import DeadLetters
+from seamark.engine.errant_records import ErrantRecords
 from seamark.engine.exactly_once import ExactlyOnceCommitter
 from seamark.engine.lease_client import LeaseClient
 from seamark.engine.pipeline import Converters, SinkPipeline, SourcePipeline
@@ -33,7 +36,17 @@ from seamark.engine.sink_task import SinkLimits, SinkLoop
 from seamark.engine.source_task import SourceLoop
 from seamark.engine.stage import TaskProgress
 from seamark.engine.task_spec import TaskSpec
+from seamark.engine.tolerance import (
+    ErrorCounts,
+    ErrorPolicy,
+    ErrorReporter,
+    LogReporter,
+    Tolerance,
+    describe_consumed,
+    describe_source,
+)
 from seamark.engine.topic_creator import TopicCreator
+from seamark.engine.transform_chain import TransformChain
 from seamark.errors import FencedError, KafkaError, LeaseLostError, connector_code
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config
@@ -66,6 +79,7 @@ class DirectTask:
         self._worker = WorkerConfig(spec.worker).for_connector(spec.config)
         self._plugins = Plugins(spec.plugin_path)
         self._progress = TaskProgress(spec.task)
+        self._errors = ErrorCounts()
         self._source: SourceLoop | None = None
         self._sink: SinkLoop | None = None
 
@@ -101,6 +115,7 @@ class DirectTask:
 
     def _report(self) -> tuple[TaskProgress, int]:
         self._progress.updated_ms = int(time.time() * 1000)
+        self._progress.errors = asdict(self._errors)
         if self._source is not None:
             return self._progress, self._source.idle_ms
         if self._sink is not None:
@@ -113,7 +128,8 @@ class DirectTask:
 
     def _run_source(self, lease: LeaseClient, stack: contextlib.ExitStack) -> None:
         spec = self._spec
-        pipeline = SourcePipeline(Converters.of(self._plugins, spec.config, self._worker))
+        converters = Converters.of(self._plugins, spec.config, self._worker)
+        pipeline = SourcePipeline(converters, self._transforms(stack), self._tolerance(lease, stack, describe_source))
         task_class: type[SourceTask] = self._plugins.load(spec.task_class, spec.plugin_path)
         producer: RecordProducer | None = None
         if spec.exactly_once:
@@ -134,7 +150,7 @@ class DirectTask:
         )
         task = task_class()
         task.context = SourceTaskContext(spec.connector, spec.task, transaction)
-        stack.callback(self._stop_task, task)
+        stack.callback(self._quietly, task.stop)
         with connector_code(spec.connector, "start"):
             task.start(spec.task_config, offsets)
         self._progress.state = "running"
@@ -144,6 +160,30 @@ class DirectTask:
         committer = self._at_least_once(parts) if producer is None else self._exactly_once(parts, producer, boundary)
         self._source = SourceLoop(spec.connector, task, committer, lease)
         self._source.run()
+
+    def _transforms(self, stack: contextlib.ExitStack) -> TransformChain:
+        chain = TransformChain.of(self._plugins, self._spec.config)
+        stack.callback(self._quietly, chain.close)
+        return chain
+
+    def _tolerance(self, lease: LeaseClient, stack: contextlib.ExitStack, describe: Callable[[Any], str]) -> Tolerance:
+        spec, policy, counts = self._spec, ErrorPolicy.from_config(self._spec.config), self._errors
+        reporters: list[ErrorReporter] = []
+        if policy.logs:
+            reporters.append(LogReporter(f"{spec.connector}-{spec.task}", policy, counts, describe))
+        if policy.dead_letter_topic and spec.kind == "sink":
+            producer = {**self._client("producer"), "client.id": f"connector-dlq-producer-{spec.connector}-{spec.task}"}
+            reporters.append(DeadLetters(spec.connector, spec.task, policy, counts, producer, self._client("admin")))
+        tolerance = Tolerance(policy, reporters, counts, is_stopping=lambda: lease.should_end)
+        stack.callback(self._quietly, tolerance.close)
+        return tolerance
+
+    def _quietly(self, clean_up: Callable[[], None]) -> None:
+        try:
+            clean_up()
+        except Exception:
+            # The task's work is done and decided; a failing clean-up must not undo it.
+            log.exception("[%s|task-%d] cleaning up failed", self._spec.connector, self._spec.task)
 
     def _patiently(self, lease: LeaseClient, what: str, attempt: Callable[[], Any]) -> Any:
         """Try again while Kafka is away, for as long as tasks are retried; None if told to stop meanwhile."""
@@ -203,12 +243,15 @@ class DirectTask:
 
     def _run_sink(self, lease: LeaseClient, stack: contextlib.ExitStack) -> None:
         spec = self._spec
-        pipeline = SinkPipeline(Converters.of(self._plugins, spec.config, self._worker))
+        converters = Converters.of(self._plugins, spec.config, self._worker)
+        tolerance = self._tolerance(lease, stack, describe_consumed)
+        pipeline = SinkPipeline(converters, self._transforms(stack), tolerance)
+        errant = ErrantRecords(tolerance, converters) if tolerance.reporters else None
         start = {TopicPartition(topic, partition): offset for topic, partition, offset in spec.assignment}
         task: SinkTask = self._plugins.load(spec.task_class, spec.plugin_path)()
-        task.context = SinkTaskContext(spec.connector, spec.task)
+        task.context = SinkTaskContext(spec.connector, spec.task, errant)
         task.context.assignment = frozenset(start)
-        stack.callback(self._stop_task, task)
+        stack.callback(self._quietly, task.stop)
         with connector_code(spec.connector, "start"):
             task.start(spec.task_config)
         consumer = RecordConsumer(self._client("consumer"))
@@ -222,20 +265,6 @@ class DirectTask:
             self._worker.offset_flush_interval_ms / 1000,
             self._worker["seamark.retry.timeout.ms"] / 1000,
         )
-        self._sink = SinkLoop(spec.connector, task, consumer, pipeline, lease, self._progress, limits, start)
-        stack.callback(self._close_partitions, task, sorted(start))
+        self._sink = SinkLoop(spec.connector, task, consumer, pipeline, lease, self._progress, limits, start, errant)
+        stack.callback(self._quietly, functools.partial(task.close, sorted(start)))
         self._sink.run()
-
-    def _close_partitions(self, task: SinkTask, partitions: list[TopicPartition]) -> None:
-        try:
-            task.close(partitions)
-        except Exception:
-            # Everything is delivered and committed; a failing clean-up must not undo it.
-            log.exception("[%s|task-%d] close failed", self._spec.connector, self._spec.task)
-
-    def _stop_task(self, task: SourceTask | SinkTask) -> None:
-        try:
-            task.stop()
-        except Exception:
-            # The task's work is done and decided; a failing clean-up must not undo it.
-            log.exception("[%s|task-%d] stop failed", self._spec.connector, self._spec.task)

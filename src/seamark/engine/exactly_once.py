@@ -50,10 +50,11 @@ class ExactlyOnceCommitter(Committer):
         return self._producer
 
     def send(self, polled: Sequence[SourceRecord] | RecordBatch) -> None:
-        if isinstance(polled, RecordBatch) and self.is_column_batch(polled):
+        columns = self.columns_of(polled)
+        if isinstance(polled, RecordBatch) and columns is not None:
             self._guard(polled.topic)
             self._begin()
-            self.send_columns(polled)
+            self.send_columns(polled, columns)
             self._note(polled.source_partition, polled.source_offset)
             return
         for record in self.as_records(polled):
@@ -63,6 +64,11 @@ class ExactlyOnceCommitter(Committer):
 
     def _send_one(self, record: SourceRecord) -> None:
         outgoing = self.parts.pipeline.convert(record)
+        if outgoing is None:  # dropped: its position is committed all the same
+            self._note(record.source_partition, record.source_offset)
+            if self._wants_records:
+                self._sent.append((record, None))
+            return
         self._guard(outgoing.topic)
         self.parts.topics.ensure(outgoing.topic)
         self._begin()

@@ -1,22 +1,26 @@
-"""From a connector's records to bytes and back: converters now, transforms between.
+"""From a connector's records to bytes and back: transforms, then converters; or converters, then transforms.
 
-One pipeline per task, built from the connector's config and, where it says nothing, the worker's.
+One pipeline per task, built from the connector's config and, where it says nothing, the worker's. Each step that fails
+is handed to the task's `Tolerance`, which repeats it, drops the record or ends the task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from seamark.config.connector import converter_settings
 from seamark.config.worker import WorkerConfig
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.records import Header, RecordBatch, SinkRecord, SourceRecord, TimestampType
 from seamark.engine.plugins import Plugins
-from seamark.errors import DataError
+from seamark.engine.tolerance import ErrorPolicy, Step, Tolerance
+from seamark.engine.transform_chain import TransformChain
 from seamark.kafka.consumer import ConsumedRecord
 
+T = TypeVar("T")
 _NONE = type(None)
 
 
@@ -34,20 +38,25 @@ class OutgoingRecord:
 
 @dataclass(frozen=True, slots=True)
 class Converters:
-    """A task's three converters."""
+    """A task's three converters, and what they are called in reports of errors."""
 
     key: Converter
     value: Converter
     header: HeaderConverter
+    names: Mapping[Step, str]
 
     @staticmethod
     def of(plugins: Plugins, config: Mapping[str, str], worker: WorkerConfig) -> Converters:
         """The converters that the connector names, else the worker's, each with its settings from the same place."""
-        return Converters(
-            _converter(plugins, "key", config, worker),
-            _converter(plugins, "value", config, worker),
-            _header_converter(plugins, config, worker),
-        )
+        key = _converter(plugins, "key", config, worker)
+        value = _converter(plugins, "value", config, worker)
+        header = plugins.header_converter(*converter_settings("header", config, worker))
+        names = {
+            Step.KEY_CONVERTER: plugins.java_name(type(key)),
+            Step.VALUE_CONVERTER: plugins.java_name(type(value)),
+            Step.HEADER_CONVERTER: plugins.java_name(type(header)),
+        }
+        return Converters(key, value, header, names)
 
 
 def _converter(plugins: Plugins, kind: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:
@@ -55,43 +64,96 @@ def _converter(plugins: Plugins, kind: str, config: Mapping[str, str], worker: W
     return plugins.converter(name, settings, kind == "key")
 
 
-def _header_converter(plugins: Plugins, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
-    return plugins.header_converter(*converter_settings("header", config, worker))
+class _Pipeline:
+    """What both directions have in common."""
+
+    def __init__(
+        self, converters: Converters, chain: TransformChain | None = None, tolerance: Tolerance | None = None
+    ) -> None:
+        self._key, self._value, self._header = converters.key, converters.value, converters.header
+        self._names = converters.names
+        self._transforms = [(stage.apply, stage.class_name) for stage in chain.stages] if chain is not None else []
+        self.tolerance = tolerance or Tolerance(ErrorPolicy())
+
+    def _transformed(self, record: Any, original: object) -> Any:
+        """The record after all transforms; None if it is dropped."""
+        current = record
+        for apply, class_name in self._transforms:
+            try:
+                current = apply(current)
+            except Exception as error:
+                again = functools.partial(apply, current)
+                current = self.tolerance.recover(again, error, Step.TRANSFORMATION, class_name, original)
+            if current is None:
+                return None
+        return current
+
+    def _recovered(self, operation: Callable[[], T], error: Exception, step: Step, original: object) -> tuple[T] | None:
+        """In a tuple, since None is a possible result; None if the record is dropped."""
+        return self.tolerance.recover(lambda: (operation(),), error, step, self._names[step], original)
 
 
-class SourcePipeline:
+class SourcePipeline(_Pipeline):
     """Records to bytes."""
 
-    def __init__(self, converters: Converters) -> None:
-        self._key, self._value, self._header = converters.key, converters.value, converters.header
+    @property
+    def looks_inside(self) -> bool:
+        """Whether records must be objects, because transforms look at them."""
+        return bool(self._transforms)
 
-    def convert(self, record: SourceRecord) -> OutgoingRecord:
-        """One record. Raises DataError."""
+    def convert(self, original: SourceRecord) -> OutgoingRecord | None:
+        """One record; None if it is dropped.
+
+        Raises:
+            ToleranceExceededError: it cannot be converted, and the task must end.
+        """
+        record: SourceRecord | None = self._transformed(original, original) if self._transforms else original
+        if record is None:
+            return None
         topic = record.topic
-        if not topic:
-            raise DataError(
-                f"A record has no topic, so there is nowhere to write it; its offset is {record.source_offset}"
-            )
-        return OutgoingRecord(
-            topic,
-            self._key.from_connect_data(topic, record.key_schema, record.key),
-            self._value.from_connect_data(topic, record.value_schema, record.value),
-            record.kafka_partition,
-            record.timestamp,
-            [
-                (header.key, self._header.from_connect_header(topic, header.key, header.schema, header.value))
-                for header in record.headers
-            ],
-        )
+        headers: list[tuple[str, bytes | None]] = []
+        if record.headers:
+            try:
+                headers = self._headers(record)
+            except Exception as error:
+                again = functools.partial(self._headers, record)
+                recovered = self._recovered(again, error, Step.HEADER_CONVERTER, original)
+                if recovered is None:
+                    return None
+                headers = recovered[0]
+        try:
+            key = self._key.from_connect_data(topic, record.key_schema, record.key)
+        except Exception as error:
+            step = functools.partial(self._key.from_connect_data, topic, record.key_schema, record.key)
+            converted = self._recovered(step, error, Step.KEY_CONVERTER, original)
+            if converted is None:
+                return None
+            key = converted[0]
+        try:
+            value = self._value.from_connect_data(topic, record.value_schema, record.value)
+        except Exception as error:
+            step = functools.partial(self._value.from_connect_data, topic, record.value_schema, record.value)
+            converted = self._recovered(step, error, Step.VALUE_CONVERTER, original)
+            if converted is None:
+                return None
+            value = converted[0]
+        return OutgoingRecord(topic, key, value, record.kafka_partition, record.timestamp, headers)
 
-    def convert_batch(self, batch: RecordBatch) -> tuple[list[Any], list[Any] | None]:
-        """Values and keys of a whole batch. Raises DataError."""
-        values = _convert_column(self._value, batch.topic, batch.value_schema, batch.values)
-        if batch.keys is None:
+    def _headers(self, record: SourceRecord) -> list[tuple[str, bytes | None]]:
+        convert = self._header.from_connect_header
+        return [(each.key, convert(record.topic, each.key, each.schema, each.value)) for each in record.headers]
+
+    def convert_batch(self, batch: RecordBatch) -> tuple[list[Any], list[Any] | None] | None:
+        """Values and keys of a whole batch; None if one of them cannot be converted, so that each must be looked at."""
+        try:
+            values = _convert_column(self._value, batch.topic, batch.value_schema, batch.values)
+            if batch.keys is not None:
+                return values, _convert_column(self._key, batch.topic, batch.key_schema, batch.keys)
             # A converter may write something even for "no key": JSON with schemas does.
             none = self._key.from_connect_data(batch.topic, batch.key_schema, None)
-            return values, None if none is None else [none] * len(values)
-        return values, _convert_column(self._key, batch.topic, batch.key_schema, batch.keys)
+        except Exception:
+            return None
+        return values, None if none is None else [none] * len(values)
 
 
 def _convert_column(converter: Converter, topic: str, schema: Any, column: Sequence[Any]) -> list[Any]:
@@ -101,37 +163,67 @@ def _convert_column(converter: Converter, topic: str, schema: Any, column: Seque
     return [convert(topic, schema, value) for value in column]
 
 
-class SinkPipeline:
+class SinkPipeline(_Pipeline):
     """Bytes to records."""
-
-    def __init__(self, converters: Converters) -> None:
-        self._key, self._value, self._header = converters.key, converters.value, converters.header
 
     @property
     def keeps_value_bytes(self) -> bool:
         """Whether a task that wants nothing but values can be given the bytes as they are."""
-        return bytes in self._value.passes or str in self._value.passes
+        return not self._transforms and (bytes in self._value.passes or str in self._value.passes)
 
-    def convert(self, record: ConsumedRecord) -> SinkRecord:
-        """One record. Raises DataError."""
-        key = self._key.to_connect_data(record.topic, record.key)
-        value = self._value.to_connect_data(record.topic, record.value)
-        return SinkRecord(
-            topic=record.topic,
-            value=value.value,
-            key=key.value,
-            value_schema=value.schema,
-            key_schema=key.schema,
-            kafka_partition=record.partition,
-            timestamp=record.timestamp,
-            headers=tuple(self._convert_header(record.topic, name, data) for name, data in record.headers),
-            kafka_offset=record.offset,
-            timestamp_type=TimestampType(record.timestamp_type),
-            original_topic=record.topic,
-            original_kafka_partition=record.partition,
-            original_kafka_offset=record.offset,
+    def convert(self, original: ConsumedRecord) -> SinkRecord | None:
+        """One record; None if it is dropped.
+
+        Raises:
+            ToleranceExceededError: it cannot be converted, and the task must end.
+        """
+        topic = original.topic
+        try:
+            key = self._key.to_connect_data(topic, original.key)
+        except Exception as error:
+            step = functools.partial(self._key.to_connect_data, topic, original.key)
+            converted = self._recovered(step, error, Step.KEY_CONVERTER, original)
+            if converted is None:
+                return None
+            key = converted[0]
+        try:
+            value = self._value.to_connect_data(topic, original.value)
+        except Exception as error:
+            step = functools.partial(self._value.to_connect_data, topic, original.value)
+            converted = self._recovered(step, error, Step.VALUE_CONVERTER, original)
+            if converted is None:
+                return None
+            value = converted[0]
+        headers: tuple[Header, ...] = ()
+        if original.headers:
+            try:
+                headers = self._headers(original)
+            except Exception as error:
+                again = functools.partial(self._headers, original)
+                recovered = self._recovered(again, error, Step.HEADER_CONVERTER, original)
+                if recovered is None:
+                    return None
+                headers = recovered[0]
+        record = SinkRecord(
+            topic,
+            value.value,
+            key.value,
+            value.schema,
+            key.schema,
+            original.partition,
+            original.timestamp,
+            headers,
+            original.offset,
+            TimestampType(original.timestamp_type),
+            topic,
+            original.partition,
+            original.offset,
         )
+        return self._transformed(record, original) if self._transforms else record
 
-    def _convert_header(self, topic: str, name: str, data: bytes | None) -> Header:
-        converted = self._header.to_connect_header(topic, name, data)
-        return Header(name, converted.value, converted.schema)
+    def _headers(self, original: ConsumedRecord) -> tuple[Header, ...]:
+        converted = []
+        for name, data in original.headers:
+            header = self._header.to_connect_header(original.topic, name, data)
+            converted.append(Header(name, header.value, header.schema))
+        return tuple(converted)

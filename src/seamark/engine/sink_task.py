@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seamark.connector.sink import SinkTask, SinkTaskContext, TopicPartition
+from seamark.engine.errant_records import ErrantRecords
 from seamark.engine.lease_client import LeaseClient
 from seamark.engine.pipeline import SinkPipeline
 from seamark.engine.stage import TaskProgress
@@ -50,10 +51,12 @@ class SinkLoop:
         progress: TaskProgress,
         limits: SinkLimits,
         start: Mapping[TopicPartition, int],
+        errant: ErrantRecords | None = None,
     ) -> None:
         self._connector, self._task, self._consumer, self._pipeline = connector, task, consumer, pipeline
         self._lease, self._progress, self._limits = lease, progress, limits
         self._context: SinkTaskContext = task.context
+        self._errant = errant
         self._current: dict[TopicPartition, int] = {}
         self._committed = dict(start)  # where to go back to if the task cannot say what is safe
         self._paused: frozenset[TopicPartition] = frozenset()
@@ -113,7 +116,11 @@ class SinkLoop:
             values = values_of(messages)
             delivered = not values or self._put(lambda: self._task.put_values(values))  # type: ignore[misc]
         else:
-            records = [self._pipeline.convert(consumed(message)) for message in messages]
+            originals = [consumed(message) for message in messages]
+            if self._errant is not None:
+                self._errant.remember(originals)
+            converted = map(self._pipeline.convert, originals)
+            records = [record for record in converted if record is not None]
             delivered = self._put(lambda: self._task.put(records))
         if delivered:
             self._current.update(self._consumer.positions())
@@ -171,6 +178,8 @@ class SinkLoop:
         ]
 
     def _store(self, offsets: Mapping[TopicPartition, int]) -> bool:
+        # A record that became a dead letter is done with only when that is written.
+        self._pipeline.tolerance.flush()
         self._lease.check()
         try:
             self._lease.call("commit-sink", {"offsets": [[p.topic, p.partition, o] for p, o in offsets.items()]})

@@ -78,6 +78,8 @@ class TaskProgress:
     {...}, "offset": {...}}`` for sources, ``{"topic", "partition", "offset"}`` for sinks: the last committed.
     """
     error: str | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+    """Counts of records that could not be processed; see `seamark.engine.tolerance.ErrorCounts`."""
     updated_ms: int = 0
 
 

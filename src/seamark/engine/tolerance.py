@@ -103,6 +103,17 @@ class Failure:
     original: Any
     """The record before any processing: a `SourceRecord`, or a `ConsumedRecord`."""
 
+    def __str__(self) -> str:
+        return f"{self.step.name} ({self.executing_class}) of {_place(self.original)} failed: {self.error}"
+
+
+def _place(original: Any) -> str:
+    """Where a record is, to find it by."""
+    offset = getattr(original, "offset", None)
+    if offset is not None:
+        return f"the record at offset {offset} of {original.topic}-{original.partition}"
+    return f"a record for topic {original.topic} from {original.source_partition} before {original.source_offset}"
+
 
 class ErrorReporter(Protocol):
     """Takes note of failures."""
@@ -156,7 +167,7 @@ class Tolerance:
         self.counts.total_record_failures += 1
         self._report(failure)
         if not self.policy.tolerates_all:
-            raise ToleranceExceededError("Tolerance exceeded in error handler") from failure.error
+            raise ToleranceExceededError(f"Tolerance exceeded in error handler: {failure}") from failure.error
 
     def flush(self, timeout_s: float = 30.0) -> None:
         """Make all reports durable."""
@@ -207,9 +218,9 @@ class Tolerance:
         if isinstance(failure.error, RetriableError) and self.is_stopping():
             raise failure.error  # not processed: the record must come again
         if not tolerable:
-            raise ToleranceExceededError("Unhandled exception in error handler") from failure.error
+            raise ToleranceExceededError(f"Unhandled exception in error handler: {failure}") from failure.error
         if not self.policy.tolerates_all:
-            raise ToleranceExceededError("Tolerance exceeded in error handler") from failure.error
+            raise ToleranceExceededError(f"Tolerance exceeded in error handler: {failure}") from failure.error
         self.counts.total_records_skipped += 1
 
     def _report(self, failure: Failure) -> None:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from seamark.config import connector as connector_config
 from seamark.config.worker import WorkerConfig
 from seamark.connector.connector import Connector
+from seamark.connector.frame import FrameSink, FrameSource
 from seamark.connector.source import ExactlyOnceSupport, SourceConnector
 from seamark.engine.lease_server import LeaseServer
 from seamark.engine.plugins import Plugins
 from seamark.engine.session import start_session
 from seamark.engine.stage import Stage, StageEnvironment, TaskProgress
+from seamark.engine.transform_chain import TransformChain
 from seamark.engine.watch import WorkWatcher
 from seamark.errors import AlreadyExistsError, ConfigError, NotFoundError
 from seamark.kafka.clients import effective_client_config
@@ -187,9 +189,20 @@ class Worker:
         for kind in ("key", "value"):
             self.plugins.converter(*connector_config.converter_settings(kind, config, self.config), kind == "key")
         self.plugins.header_converter(*connector_config.converter_settings("header", config, self.config))
+        self._check_transforms(connector_class, config)
         effective_client_config("producer", self.config.raw, config, connector_name=name, task=None)
         if is_source and connector_config.exactly_once_required(config):
             self._check_exactly_once(connector_class, config)
+
+    def _check_transforms(self, connector_class: type[Connector], config: Mapping[str, str]) -> None:
+        chain = TransformChain.of(self.plugins, config)
+        chain.close()
+        if chain and issubclass(connector_class, FrameSource | FrameSink):
+            raise ConfigError(
+                f"{connector_class.__name__} works on DataFrames and takes no record transforms: "
+                "leave out 'transforms'.",
+                key="transforms",
+            )
 
     def _check_exactly_once(self, connector_class: type[Connector], config: Mapping[str, str]) -> None:
         if not self.config.exactly_once:

@@ -13,11 +13,11 @@ from seamark.config.configdef import Type as ConfigType
 from seamark.config.validators import invalid
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
-from seamark.engine.converters.java_maps import hash_map, hash_map_copy
-from seamark.engine.transforms.base import PartTransformation, define_replace_null
+from seamark.engine.converters.java_maps import hash_map
+from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.cast_values import OUTPUT_TYPES, caster, check_input, type_names
-from seamark.engine.transforms.copies import with_part
 from seamark.engine.transforms.lists import split_pair
+from seamark.engine.transforms.maps import copy_plan
 from seamark.engine.transforms.requirements import require_map, require_struct
 from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of, with_default
 from seamark.engine.transforms.structs import Changes, copied
@@ -26,7 +26,7 @@ from seamark.errors import ConfigError
 PURPOSE = "cast types"
 
 
-class Cast(PartTransformation):
+class Cast(PartChange):
     """`org.apache.kafka.connect.transforms.Cast`."""
 
     @classmethod
@@ -52,30 +52,31 @@ class Cast(PartTransformation):
         self._schemaless = {name: caster(None, type) for name, type in self._casts.items()}
         self._whole_schemaless = None if self._whole is None else caster(None, self._whole)
         self._plan = SchemaCache(self._make_plan)
+        self._order = copy_plan(self._casts)
 
-    def apply(self, record: Record) -> Record:
-        of_key = self.of_key
-        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
-        if value is None:
-            return record
+    def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
+        if part is None:
+            return schema, None
         if schema is None:
-            return with_part(record, of_key, None, self._apply_schemaless(value))
+            return None, self._apply_schemaless(part)
         updated, changes = self._plan(schema)
         if self._whole is not None:
-            return with_part(record, of_key, updated, changes[""](value))
-        struct = require_struct(value, PURPOSE, schema)
+            return updated, changes[""](part)
+        struct = require_struct(part, PURPOSE, schema)
         values = copied(struct, with_defaults=self._with_defaults, changes=changes)
-        return with_part(record, of_key, updated, Struct.trusted(updated, values))
+        return updated, Struct.trusted(updated, values)
 
     def _apply_schemaless(self, value: Any) -> Any:
         if self._whole_schemaless is not None:
             return self._whole_schemaless(value)
         source = require_map(value, PURPOSE)
-        result = dict(source)
+        get = source.get
+        result = {name: get(name) for name in self._order(source)}
         for name, cast in self._schemaless.items():
-            found = result.get(name)
-            result[name] = None if found is None else cast(found)
-        return hash_map_copy(result, len(source))
+            found = result[name]
+            if found is not None:
+                result[name] = cast(found)
+        return result
 
     def _make_plan(self, schema: Schema) -> tuple[Schema, Changes]:
         """The schema after the casts, and what to do to each field; to the whole under the empty name."""

@@ -8,8 +8,7 @@ from typing import Any
 from seamark.config.configdef import ConfigDef, Importance, Type
 from seamark.connector.schema import Schema
 from seamark.connector.transform import Record
-from seamark.engine.transforms.base import PartTransformation, define_replace_null
-from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.errors import IllegalArgumentError
 from seamark.engine.transforms.fields import SYNTAX_VERSION, FieldPath, define_syntax_version
 from seamark.engine.transforms.requirements import require_map, require_struct_or_none
@@ -18,7 +17,7 @@ from seamark.engine.transforms.schemas import SchemaCache
 PURPOSE = "field extraction"
 
 
-class ExtractField(PartTransformation):
+class ExtractField(PartChange):
     """`org.apache.kafka.connect.transforms.ExtractField`."""
 
     @classmethod
@@ -33,16 +32,14 @@ class ExtractField(PartTransformation):
         self._with_defaults: bool = values["replace.null.with.default"]
         self._schema = SchemaCache(self._schema_of_field)
 
-    def apply(self, record: Record) -> Record:
-        of_key = self.of_key
-        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+    def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if schema is None:
-            found = None if value is None else self._path.value_from_map(require_map(value, PURPOSE))
-            return with_part(record, of_key, None, found)
-        struct = require_struct_or_none(value, PURPOSE, schema)
+            found = None if part is None else self._path.value_from_map(require_map(part, PURPOSE))
+            return None, found
+        struct = require_struct_or_none(part, PURPOSE, schema)
         updated = self._schema(schema)
         found = None if struct is None else self._path.value_from_struct(struct, with_defaults=self._with_defaults)
-        return with_part(record, of_key, updated, found)
+        return updated, found
 
     def _schema_of_field(self, schema: Schema) -> Schema:
         field = self._path.field_from(schema)

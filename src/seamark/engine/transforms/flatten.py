@@ -11,8 +11,7 @@ from seamark.config.configdef import Type as ConfigType
 from seamark.connector.java_names import java_class
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
-from seamark.engine.transforms.base import PartTransformation
-from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.base import PartChange
 from seamark.engine.transforms.requirements import require_map, require_struct
 from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of
 from seamark.engine.transforms.structs import required
@@ -40,7 +39,7 @@ class _Branch:
     members: list[_Leaf | _Branch]
 
 
-class Flatten(PartTransformation):
+class Flatten(PartChange):
     """`org.apache.kafka.connect.transforms.Flatten`."""
 
     @classmethod
@@ -53,19 +52,17 @@ class Flatten(PartTransformation):
         self._delimiter: str = self.config_def().parse(config)["delimiter"]
         self._plan = SchemaCache(self._make_plan)
 
-    def apply(self, record: Record) -> Record:
-        of_key = self.of_key
-        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
-        if value is None:
-            return record
+    def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
+        if part is None:
+            return schema, None
         flat: dict[str, Any] = {}
         if schema is None:
-            self._flatten_map(require_map(value, PURPOSE), "", flat)
-            return with_part(record, of_key, None, flat)
-        struct = require_struct(value, PURPOSE, schema)
+            self._flatten_map(require_map(part, PURPOSE), "", flat)
+            return None, flat
+        struct = require_struct(part, PURPOSE, schema)
         updated, members = self._plan(schema)
         _flatten_struct(struct, members, flat)
-        return with_part(record, of_key, updated, Struct.trusted(updated, flat))
+        return updated, Struct.trusted(updated, flat)
 
     def _joined(self, prefix: str, name: str) -> str:
         return f"{prefix}{self._delimiter}{name}" if prefix else name

@@ -9,12 +9,11 @@ from seamark.config.configdef import ConfigDef, Importance
 from seamark.config.configdef import Type as ConfigType
 from seamark.connector.schema import Schema, Struct, Type, validate_value
 from seamark.connector.transform import Record
-from seamark.engine.transforms.base import PartTransformation
-from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.base import PartChange
 from seamark.engine.transforms.schemas import SchemaCache, members_of
 
 
-class HoistField(PartTransformation):
+class HoistField(PartChange):
     """`org.apache.kafka.connect.transforms.HoistField`."""
 
     @classmethod
@@ -27,15 +26,13 @@ class HoistField(PartTransformation):
         self._name: str = self.config_def().parse(config)["field"]
         self._updated = SchemaCache(lambda schema: Schema(Type.STRUCT, fields=members_of([(self._name, schema)])))
 
-    def apply(self, record: Record) -> Record:
-        of_key = self.of_key
-        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+    def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if schema is None:
-            return with_part(record, of_key, None, {self._name: value})
+            return None, {self._name: part}
         updated = self._updated(schema)
-        if type(value) is not str or schema.type is not Type.STRING:  # lines of text are what is hoisted most
-            validate_value(schema, value, self._name)
-        return with_part(record, of_key, updated, Struct.trusted(updated, {self._name: value}))
+        if type(part) is not str or schema.type is not Type.STRING:  # lines of text are what is hoisted most
+            validate_value(schema, part, self._name)
+        return updated, Struct.trusted(updated, {self._name: part})
 
 
 class HoistFieldKey(HoistField):

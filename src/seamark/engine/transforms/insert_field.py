@@ -24,8 +24,7 @@ from seamark.connector.schema import (
 )
 from seamark.connector.transform import Record
 from seamark.engine.converters.java_maps import hash_map_copy
-from seamark.engine.transforms.base import PartTransformation, define_replace_null
-from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.requirements import require_map, require_sink_record, require_struct
 from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of
 from seamark.engine.transforms.structs import copied, required
@@ -49,7 +48,7 @@ class _Insertion:
     is_skipped_if_null: bool
 
 
-class InsertField(PartTransformation):
+class InsertField(PartChange):
     """`org.apache.kafka.connect.transforms.InsertField`."""
 
     @classmethod
@@ -103,14 +102,12 @@ class InsertField(PartTransformation):
         self._with_defaults: bool = values["replace.null.with.default"]
         self._updated = SchemaCache(self._update)
 
-    def apply(self, record: Record) -> Record:
-        of_key = self.of_key
-        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
-        if value is None:
-            return record
+    def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
+        if part is None:
+            return schema, None
         if schema is None:
-            return with_part(record, of_key, None, self._apply_schemaless(record, value))
-        struct = require_struct(value, PURPOSE, schema)
+            return None, self._apply_schemaless(record, part)
+        struct = require_struct(part, PURPOSE, schema)
         updated = self._updated(struct.schema)
         values = copied(struct, with_defaults=self._with_defaults)
         for insertion in self._insertions:
@@ -119,7 +116,7 @@ class InsertField(PartTransformation):
                 values[insertion.name] = found
             elif not insertion.is_skipped_if_null and not insertion.schema.optional:
                 raise required(insertion.name, insertion.schema)
-        return with_part(record, of_key, updated, Struct.trusted(updated, values))
+        return updated, Struct.trusted(updated, values)
 
     def _apply_schemaless(self, record: Record, value: Any) -> dict[Any, Any]:
         source = require_map(value, PURPOSE)

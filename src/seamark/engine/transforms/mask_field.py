@@ -16,8 +16,7 @@ from seamark.connector.schema import Schema, Struct
 from seamark.connector.transform import Record
 from seamark.engine.converters.java_maps import hash_map_copy, sized_hash_map
 from seamark.engine.transforms import java_numbers
-from seamark.engine.transforms.base import PartTransformation, define_replace_null
-from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.lists import DistinctList
 from seamark.engine.transforms.requirements import require_map, require_struct
 from seamark.engine.transforms.schemas import SchemaCache, fields_of
@@ -34,7 +33,7 @@ _ZEROS: dict[str, Any] = {
 _BITS = {"java.lang.Byte": 8, "java.lang.Short": 16, "java.lang.Integer": 32, "java.lang.Long": 64}
 
 
-class MaskField(PartTransformation):
+class MaskField(PartChange):
     """`org.apache.kafka.connect.transforms.MaskField`."""
 
     @classmethod
@@ -67,36 +66,34 @@ class MaskField(PartTransformation):
         self._with_defaults: bool = values["replace.null.with.default"]
         self._changes = SchemaCache(self._make_changes)
 
-    def apply(self, record: Record) -> Record:
-        of_key = self.of_key
-        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+    def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if schema is None:
-            source = require_map(value, PURPOSE)
-            result = dict(source)
+            source = require_map(part, PURPOSE)
+            get = source.get
+            result = {name: get(name) for name in self._order(source)}
             for name in self._fields:
-                found = result.get(name)
-                result[name] = None if found is None else self._masked(found, None)
-            return with_part(record, of_key, None, hash_map_copy(result, len(source)))
-        struct = require_struct(value, PURPOSE, schema)
+                found = result[name]
+                if found is not None:
+                    result[name] = self._masked(found)
+            return None, result
+        struct = require_struct(part, PURPOSE, schema)
         values = copied(struct, with_defaults=self._with_defaults, changes=self._changes(struct.schema))
-        return with_part(record, of_key, schema, Struct.trusted(struct.schema, values))
+        return schema, Struct.trusted(struct.schema, values)
 
     def _make_changes(self, schema: Schema) -> Changes:
         fields = set(self._fields)
         return {field.name: self._masker(field.schema) for field in fields_of(schema) if field.name in fields}
 
     def _masker(self, schema: Schema) -> Callable[[Any], Any]:
-        if schema.name in _ZEROS and self._replacement is None:
-            zero = _ZEROS[schema.name]
-            return lambda value: zero
-        return lambda value: self._masked(value, schema)
-
-    def _masked(self, value: Any, schema: Schema | None) -> Any:
-        kind = java_class(value, schema.type.name if schema is not None else None)
-        if schema is not None and schema.name in _ZEROS:
-            kind = "java.util.Date"  # also in its encoded form
-        return _zero(value, kind) if self._replacement is None else _replaced(kind, self._replacement, schema is None)
-
+        """What masks a field of this schema: the result depends on nothing else."""
+        if schema.type in (Type.ARRAY, Type.MAP) and self._replacement is None:
+            return list if False else (lambda value: [] if schema.type is Type.ARRAY else {})
+        kind = java_class(_EXAMPLES.get(schema.name or "") or _EXAMPLES[schema.type.name], schema.type.name)
+        try:
+            masked = _zero(schema, kind) if self._replacement is None else _replaced(kind, self._replacement)
+        except DataError as error:
+            return _failing(error)
+        return lambda value: masked
 
 def _zero(value: Any, kind: str) -> Any:
     if isinstance(value, (bool, int, float)):

@@ -11,9 +11,9 @@ from seamark.config.validators import invalid
 from seamark.connector.schema import Field, Schema, Struct, Type, validate_value
 from seamark.connector.transform import Record
 from seamark.engine.converters.java_maps import sized_hash_map
-from seamark.engine.transforms.base import PartTransformation, define_replace_null
-from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.lists import DistinctList, split_pair
+from seamark.engine.transforms.maps import KeyPlan
 from seamark.engine.transforms.requirements import require_map, require_struct
 from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of
 from seamark.errors import DataError
@@ -21,7 +21,7 @@ from seamark.errors import DataError
 PURPOSE = "field replacement"
 
 
-class ReplaceField(PartTransformation):
+class ReplaceField(PartChange):
     """`org.apache.kafka.connect.transforms.ReplaceField`."""
 
     @classmethod
@@ -61,20 +61,28 @@ class ReplaceField(PartTransformation):
         self._originals = {new: old for old, new in self._renames.items()}
         self._with_defaults: bool = values["replace.null.with.default"]
         self._plan = SchemaCache(self._make_plan)
+        self._names = KeyPlan(self._map_names)
 
-    def apply(self, record: Record) -> Record:
-        of_key = self.of_key
-        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
-        if value is None:
-            return record
+    def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
+        if part is None:
+            return schema, None
         if schema is None:
-            renames, keeps = self._renames, self._keeps
-            source = require_map(value, PURPOSE)
-            result = {renames.get(name, name): member for name, member in source.items() if keeps(name)}
-            return with_part(record, of_key, None, sized_hash_map(result, len(source)))
-        struct = require_struct(value, PURPOSE, schema)
-        updated, sources = self._plan(struct.schema)
+            source = require_map(part, PURPOSE)
+            return None, {name: source[original] for name, original in self._names(source)}
+        struct = require_struct(part, PURPOSE, schema)
+        updated, names, sources = self._plan(struct.schema)
         values = struct.stored
+        try:
+            replaced = {name: values[original] for name, original in names}
+        except KeyError:
+            replaced = self._careful(values, sources)
+        else:
+            if None in replaced.values():
+                replaced = self._careful(values, sources)
+        return updated, Struct.trusted(updated, replaced)
+
+    def _careful(self, values: Mapping[str, Any], sources: list[tuple[Field, Field | None, bool]]) -> dict[str, Any]:
+        """The values where some are null."""
         replaced = {}
         for field, original, is_same in sources:
             if original is None:
@@ -85,13 +93,22 @@ class ReplaceField(PartTransformation):
             if member is None or not is_same:
                 validate_value(field.schema, member, field.name)
             replaced[field.name] = member
-        return with_part(record, of_key, updated, Struct.trusted(updated, replaced))
+        return replaced
+
+    def _map_names(self, keys: tuple[Any, ...]) -> tuple[tuple[Any, Any], ...]:
+        """New names and those of the fields they had, for a map with these keys."""
+        names = {self._renames.get(key, key): key for key in keys if self._keeps(key)}
+        return tuple(sized_hash_map(names, len(keys)).items())
 
     def _keeps(self, name: str) -> bool:
         return name not in self._exclude and (not self._include or name in self._include)
 
-    def _make_plan(self, schema: Schema) -> tuple[Schema, list[tuple[Field, Field | None, bool]]]:
+    def _make_plan(
+        self, schema: Schema
+    ) -> tuple[Schema, list[tuple[str, str]], list[tuple[Field, Field | None, bool]]]:
         """The new schema, and for each of its fields the one that its value comes from and whether both are alike.
+
+        In between are the names of both, for values that need no care. If some do, one name is none that there is.
 
         A field is looked up by the name that the renames say it had, even if it is another field that always had the
         new name: then there may be none.
@@ -106,7 +123,9 @@ class ReplaceField(PartTransformation):
         for field in updated.fields:
             source = schema.field(self._originals.get(field.name, field.name))
             sources.append((field, source, source is not None and source.schema is field.schema))
-        return updated, sources
+        has_care = not all(is_same for _, _, is_same in sources)
+        names = [(field.name, "" if has_care else self._originals.get(field.name, field.name)) for field, _, _ in sources]
+        return updated, names, sources
 
 
 def _parse_renames(mappings: list[str]) -> dict[str, str]:

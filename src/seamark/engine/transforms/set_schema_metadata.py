@@ -9,14 +9,13 @@ from typing import Any
 from seamark.config.configdef import ConfigDef, Importance, Type
 from seamark.connector.schema import Schema, Struct
 from seamark.connector.transform import Record
-from seamark.engine.transforms.base import PartTransformation, define_replace_null
-from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.schemas import SchemaCache, fields_of
 from seamark.engine.transforms.structs import copied
 from seamark.errors import ConfigError, DataError
 
 
-class SetSchemaMetadata(PartTransformation):
+class SetSchemaMetadata(PartChange):
     """`org.apache.kafka.connect.transforms.SetSchemaMetadata`."""
 
     @classmethod
@@ -35,17 +34,15 @@ class SetSchemaMetadata(PartTransformation):
             raise ConfigError("Neither schema name nor version configured")
         self._updated = SchemaCache(self._update)
 
-    def apply(self, record: Record) -> Record:
-        of_key = self.of_key
-        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+    def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if schema is None:
-            if value is None:
-                return record
+            if part is None:
+                return None, None
             raise DataError("Schema required for [updating schema metadata]")
         updated = self._updated(schema)
-        if isinstance(value, Struct):
-            value = Struct.trusted(updated, copied(value, with_defaults=self._with_defaults))
-        return with_part(record, of_key, updated, value)
+        if isinstance(part, Struct):
+            part = Struct.trusted(updated, copied(part, with_defaults=self._with_defaults))
+        return updated, part
 
     def _update(self, schema: Schema) -> Schema:
         fields_of(schema)  # Connect's builder asks any schema for its fields, and only structs have some

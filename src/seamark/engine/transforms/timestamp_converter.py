@@ -12,12 +12,11 @@ from seamark.config.configdef import ConfigDef, Importance, ValidString
 from seamark.config.configdef import Type as ConfigType
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
-from seamark.engine.converters.java_maps import hash_map_copy
 from seamark.engine.transforms import timestamps
-from seamark.engine.transforms.base import PartTransformation, define_replace_null
-from seamark.engine.transforms.copies import with_part
+from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.date_parsing import SimpleDateFormat
 from seamark.engine.transforms.errors import IllegalArgumentError
+from seamark.engine.transforms.maps import copy_plan
 from seamark.engine.transforms.requirements import require_map, require_struct_or_none
 from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of, with_default
 from seamark.engine.transforms.structs import Changes, copied
@@ -26,7 +25,7 @@ from seamark.errors import ConfigError, ConnectError
 PURPOSE = "converting timestamp formats"
 
 
-class TimestampConverter(PartTransformation):
+class TimestampConverter(PartChange):
     """`org.apache.kafka.connect.transforms.TimestampConverter`."""
 
     @classmethod
@@ -87,28 +86,27 @@ class TimestampConverter(PartTransformation):
         self._converters = {type: self._converter(type, None) for type in timestamps.TYPES}
         self._whole = SchemaCache(self._make_whole)
         self._plan = SchemaCache(self._make_plan)
+        self._order = copy_plan([self._field])
 
     def _converter(self, source: str, type_name: str | None) -> Callable[[Any], Any]:
         read = timestamps.reader(source, self._format, self._precision, type_name)
         write = timestamps.writer(self._target, self._format, self._precision)
         return lambda value: write(read(value))
 
-    def apply(self, record: Record) -> Record:
-        of_key = self.of_key
-        schema, value = (record.key_schema, record.key) if of_key else (record.value_schema, record.value)
+    def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if schema is None:
-            return with_part(record, of_key, None, self._apply_schemaless(value))
+            return None, self._apply_schemaless(part)
         if not self._field:
             updated, convert = self._whole(schema)
-            return with_part(record, of_key, updated, None if value is None else convert(value))
-        struct = require_struct_or_none(value, PURPOSE, schema)
+            return updated, None if part is None else convert(part)
+        struct = require_struct_or_none(part, PURPOSE, schema)
         updated, changes, problem = self._plan(schema)
         if struct is None:
-            return with_part(record, of_key, updated, None)
+            return updated, None
         if problem is not None:
             raise problem
         values = copied(struct, with_defaults=self._with_defaults, changes=changes)
-        return with_part(record, of_key, updated, Struct.trusted(updated, values))
+        return updated, Struct.trusted(updated, values)
 
     def _apply_schemaless(self, value: Any) -> Any:
         if value is None:
@@ -116,10 +114,12 @@ class TimestampConverter(PartTransformation):
         if not self._field:
             return self._convert(value)
         source = require_map(value, PURPOSE)
-        result = dict(source)
-        found = result.get(self._field)
-        result[self._field] = None if found is None else self._convert(found)
-        return hash_map_copy(result, len(source))
+        get = source.get
+        result = {name: get(name) for name in self._order(source)}
+        found = result[self._field]
+        if found is not None:
+            result[self._field] = self._convert(found)
+        return result
 
     def _convert(self, value: Any) -> Any:
         return self._converters[timestamps.type_of_value(value)](value)
