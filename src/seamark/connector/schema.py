@@ -67,9 +67,19 @@ class Schema:
     key_schema: Schema | None = None
     value_schema: Schema | None = None
     _by_name: Mapping[str, Field] = field(init=False, repr=False, compare=False)
+    required_fields: frozenset[str] = field(init=False, repr=False, compare=False)
+    """Names of the fields of a STRUCT that may not be null."""
+    field_defaults: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+    """Defaults of those fields of a STRUCT that have one."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {member.name: member for member in self.fields})
+        members = {member.name: member for member in self.fields}
+        required = frozenset(name for name, member in members.items() if not member.schema.optional)
+        defaults = {
+            name: member.schema.default for name, member in members.items() if member.schema.default is not None
+        }
+        for name, value in (("_by_name", members), ("required_fields", required), ("field_defaults", defaults)):
+            object.__setattr__(self, name, value)
 
     def __hash__(self) -> int:
         return hash((self.type, self.optional, self.name, self.version, len(self.fields)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from seamark.config.configdef import ConfigDef
 from seamark.config.connector_keys import common_config_def
@@ -21,6 +22,8 @@ from seamark.engine.transform_config import (
     enriched,
     plugin_class,
 )
+from seamark.engine.transforms.base import PartChange
+from seamark.engine.transforms.copies import with_key, with_value
 from seamark.errors import ConfigError, connector_code
 
 _COMMON = common_config_def()
@@ -49,12 +52,28 @@ class TransformStage:
     """The transform, if the predicate says so; the same record if not. None means that the record is dropped."""
 
 
+@dataclass(frozen=True, slots=True)
+class FailedStage:
+    """Where a chain stopped."""
+
+    stage: TransformStage
+    index: int
+    record: Record
+    """As the stage got it."""
+
+
 class TransformChain:
-    """All transforms of a connector; belongs to one task."""
+    """All transforms of a connector; belongs to one task.
+
+    Transforms of Connect's own that follow each other and change only the value, or only the key, run without a
+    record between them.
+    """
 
     def __init__(self, stages: list[TransformStage]) -> None:
         self.stages = tuple(stages)
-        self._steps = tuple(stage.apply for stage in stages)
+        self.failed: FailedStage | None = None
+        """Which stage raised, after `apply` did."""
+        self._steps = _steps(self.stages)
 
     @staticmethod
     def of(plugins: Plugins, config: Mapping[str, str]) -> TransformChain:
@@ -83,13 +102,47 @@ class TransformChain:
         return bool(self._steps)
 
     def apply(self, record: Record) -> Record | None:
-        """The record after all transforms; None if one of them dropped it."""
+        """The record after all transforms; None if one of them dropped it.
+
+        Raises:
+            Exception: what a transform raised; `failed` then says which one, and `resume` goes on behind it.
+        """
         current: Record | None = record
         for step in self._steps:
-            current = step(current)  # type: ignore[arg-type]
+            try:
+                current = step.apply(record)
+            except Exception:
+                self.failed = self._locate(step, record)
+                raise
             if current is None:
                 return None
+            record = current
         return current
+
+    def resume(self, failed: FailedStage, record: Record) -> Record | None:
+        """Go on behind a stage that failed, with what took the place of its result. Raises as `apply` does."""
+        current: Record | None = record
+        for index in range(failed.index + 1, len(self.stages)):
+            try:
+                current = self.stages[index].apply(record)
+            except Exception:
+                self.failed = FailedStage(self.stages[index], index, record)
+                raise
+            if current is None:
+                return None
+            record = current
+        return current
+
+    def _locate(self, step: _Step, record: Record) -> FailedStage:
+        """The stage of a step that failed. Several stages are in a step only if they can be run again safely."""
+        for index in range(step.first, step.last):
+            try:
+                result = self.stages[index].apply(record)
+            except Exception:  # the one that is looked for; it is raised to the caller
+                return FailedStage(self.stages[index], index, record)
+            if result is not None:
+                record = result
+        return FailedStage(self.stages[step.last], step.last, record)
 
     def close(self) -> None:
         """Release what the transforms and predicates hold. One that fails does not keep the others from it."""
@@ -103,6 +156,51 @@ class TransformChain:
                     failures.append(error)
         if failures:
             raise failures[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One stage, or several that run as one."""
+
+    apply: Callable[[Record], Record | None]
+    first: int
+    last: int
+
+
+def _steps(stages: tuple[TransformStage, ...]) -> list[_Step]:
+    steps: list[_Step] = []
+    group: list[PartChange] = []
+    for index, stage in enumerate(stages):
+        transformation = stage.transformation
+        is_change = stage.predicate is None and isinstance(transformation, PartChange)
+        if is_change and group and group[-1].of_key == cast("PartChange", transformation).of_key:
+            group.append(cast("PartChange", transformation))
+            steps[-1] = _Step(_fused(group), steps[-1].first, index)
+            continue
+        group = [cast("PartChange", transformation)] if is_change else []
+        steps.append(_Step(stage.apply, index, index))
+    return steps
+
+
+def _fused(group: list[PartChange]) -> Callable[[Record], Record]:
+    changes = [member.change for member in group]
+    if group[0].of_key:
+
+        def change_key(record: Record) -> Record:
+            schema, key = record.key_schema, record.key
+            for change in changes:
+                schema, key = change(record, schema, key)
+            return with_key(record, schema, key)
+
+        return change_key
+
+    def change_value(record: Record) -> Record:
+        schema, value = record.value_schema, record.value
+        for change in changes:
+            schema, value = change(record, schema, value)
+        return with_value(record, schema, value)
+
+    return change_value
 
 
 def _stage(

@@ -17,9 +17,9 @@ from seamark.engine.converters.java_maps import hash_map
 from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.cast_values import OUTPUT_TYPES, caster, check_input, type_names
 from seamark.engine.transforms.lists import split_pair
-from seamark.engine.transforms.maps import copy_plan
+from seamark.engine.transforms.maps import map_copier
 from seamark.engine.transforms.requirements import require_map, require_struct
-from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of, with_default
+from seamark.engine.transforms.schemas import changed, fields_of, schema_cache, with_default
 from seamark.engine.transforms.structs import Changes, copied
 from seamark.errors import ConfigError
 
@@ -51,8 +51,8 @@ class Cast(PartChange):
         self._with_defaults: bool = values["replace.null.with.default"]
         self._schemaless = {name: caster(None, type) for name, type in self._casts.items()}
         self._whole_schemaless = None if self._whole is None else caster(None, self._whole)
-        self._plan = SchemaCache(self._make_plan)
-        self._order = copy_plan(self._casts)
+        self._plan = schema_cache(self._make_plan)
+        self._copy = map_copier(self._casts)
 
     def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if part is None:
@@ -70,8 +70,7 @@ class Cast(PartChange):
         if self._whole_schemaless is not None:
             return self._whole_schemaless(value)
         source = require_map(value, PURPOSE)
-        get = source.get
-        result = {name: get(name) for name in self._order(source)}
+        result = self._copy(source)
         for name, cast in self._schemaless.items():
             found = result[name]
             if found is not None:

@@ -12,7 +12,7 @@ from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.errors import IllegalArgumentError
 from seamark.engine.transforms.fields import SYNTAX_VERSION, FieldPath, define_syntax_version
 from seamark.engine.transforms.requirements import require_map, require_struct_or_none
-from seamark.engine.transforms.schemas import SchemaCache
+from seamark.engine.transforms.schemas import schema_cache
 
 PURPOSE = "field extraction"
 
@@ -30,7 +30,7 @@ class ExtractField(PartChange):
         self._text: str = values["field"]
         self._path = FieldPath(self._text, values[SYNTAX_VERSION])
         self._with_defaults: bool = values["replace.null.with.default"]
-        self._schema = SchemaCache(self._schema_of_field)
+        self._schema = schema_cache(self._schema_of_field)
 
     def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if schema is None:

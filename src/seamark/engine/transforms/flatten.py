@@ -13,7 +13,7 @@ from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
 from seamark.engine.transforms.base import PartChange
 from seamark.engine.transforms.requirements import require_map, require_struct
-from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of
+from seamark.engine.transforms.schemas import changed, fields_of, schema_cache
 from seamark.engine.transforms.structs import required
 from seamark.errors import DataError
 
@@ -50,7 +50,7 @@ class Flatten(PartChange):
 
     def configure(self, config: Mapping[str, Any]) -> None:
         self._delimiter: str = self.config_def().parse(config)["delimiter"]
-        self._plan = SchemaCache(self._make_plan)
+        self._plan = schema_cache(self._make_plan)
 
     def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if part is None:

@@ -16,7 +16,7 @@ from seamark.engine.transforms.copies import with_part
 from seamark.engine.transforms.errors import NullPointerError
 from seamark.engine.transforms.lists import NonEmptyList
 from seamark.engine.transforms.requirements import require_map, require_struct
-from seamark.engine.transforms.schemas import SchemaCache, changed, field_of, fields_of
+from seamark.engine.transforms.schemas import changed, field_of, fields_of, schema_cache
 from seamark.engine.transforms.structs import required, value_of
 from seamark.errors import ConfigError, DataError
 
@@ -61,8 +61,8 @@ class HeaderFrom(PartTransformation):
         self._purpose = f"header {values['operation']}"
         self._with_defaults: bool = values["replace.null.with.default"]
         self._moved = frozenset(fields)
-        self._rest = SchemaCache(self._without_moved)
-        self._schemas = SchemaCache(self._header_schemas)
+        self._rest = schema_cache(self._without_moved)
+        self._schemas = schema_cache(self._header_schemas)
 
     def apply(self, record: Record) -> Record:
         of_key = self.of_key

@@ -10,7 +10,7 @@ from seamark.config.configdef import Type as ConfigType
 from seamark.connector.schema import Schema, Struct, Type, validate_value
 from seamark.connector.transform import Record
 from seamark.engine.transforms.base import PartChange
-from seamark.engine.transforms.schemas import SchemaCache, members_of
+from seamark.engine.transforms.schemas import members_of, schema_cache
 
 
 class HoistField(PartChange):
@@ -24,7 +24,7 @@ class HoistField(PartChange):
 
     def configure(self, config: Mapping[str, Any]) -> None:
         self._name: str = self.config_def().parse(config)["field"]
-        self._updated = SchemaCache(lambda schema: Schema(Type.STRUCT, fields=members_of([(self._name, schema)])))
+        self._updated = schema_cache(lambda schema: Schema(Type.STRUCT, fields=members_of([(self._name, schema)])))
 
     def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if schema is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from seamark.config.configdef import ConfigDef, Importance
@@ -25,8 +26,9 @@ from seamark.connector.schema import (
 from seamark.connector.transform import Record
 from seamark.engine.converters.java_maps import hash_map_copy
 from seamark.engine.transforms.base import PartChange, define_replace_null
+from seamark.engine.transforms.maps import map_copier
 from seamark.engine.transforms.requirements import require_map, require_sink_record, require_struct
-from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of
+from seamark.engine.transforms.schemas import changed, fields_of, schema_cache
 from seamark.engine.transforms.structs import copied, required
 from seamark.errors import ConfigError
 
@@ -67,7 +69,7 @@ class InsertField(PartChange):
 
     def configure(self, config: Mapping[str, Any]) -> None:
         values = self.config_def().parse(config)
-        static: str | None = values["static.value"]
+        self._static: str | None = values["static.value"] if values["static.field"] is not None else None
         self._insertions = [
             insertion
             for insertion in (
@@ -88,8 +90,8 @@ class InsertField(PartChange):
                     values["static.field"],
                     STRING_SCHEMA,
                     OPTIONAL_STRING_SCHEMA,
-                    lambda record: static,
-                    lambda record: static,
+                    lambda record: self._static,
+                    lambda record: self._static,
                     True,
                 ),
             )
@@ -97,10 +99,15 @@ class InsertField(PartChange):
         ]
         if not self._insertions:
             raise ConfigError("No field insertion configured")
-        if values["static.field"] is not None and static is None:
+        if values["static.field"] is not None and self._static is None:
             raise invalid("static.value", None, f"No value specified for static field: {values['static.field']}")
         self._with_defaults: bool = values["replace.null.with.default"]
-        self._updated = SchemaCache(self._update)
+        # The fixed value, which is always the last, needs no call per record.
+        self._varying = self._insertions[: -1 if self._static is not None else None]
+        self._plain = [(insertion.name, insertion.plain) for insertion in self._varying]
+        self._static_name = self._insertions[-1].name
+        self._updated = schema_cache(self._update)
+        self._copy = map_copier(insertion.name for insertion in self._insertions)
 
     def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if part is None:
@@ -110,16 +117,30 @@ class InsertField(PartChange):
         struct = require_struct(part, PURPOSE, schema)
         updated = self._updated(struct.schema)
         values = copied(struct, with_defaults=self._with_defaults)
-        for insertion in self._insertions:
+        for insertion in self._varying:
             found = insertion.typed(record)
             if found is not None:
                 values[insertion.name] = found
             elif not insertion.is_skipped_if_null and not insertion.schema.optional:
                 raise required(insertion.name, insertion.schema)
+        if self._static is not None:
+            values[self._static_name] = self._static
         return updated, Struct.trusted(updated, values)
 
     def _apply_schemaless(self, record: Record, value: Any) -> dict[Any, Any]:
         source = require_map(value, PURPOSE)
+        result = self._copy(source)
+        for name, plain in self._plain:
+            found = plain(record)
+            if found is None:
+                return self._with_gaps(record, source)
+            result[name] = found
+        if self._static is not None:
+            result[self._static_name] = self._static
+        return result
+
+    def _with_gaps(self, record: Record, source: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The result where some of what is to be inserted is not there."""
         result = dict(source)
         for insertion in self._insertions:
             found = insertion.plain(record)
@@ -148,12 +169,7 @@ def _insertion(
     return _Insertion(name, chosen, plain, typed, is_skipped_if_null)
 
 
-def _topic(record: Record) -> str:
-    return record.topic
-
-
-def _partition(record: Record) -> int | None:
-    return record.kafka_partition
+_topic, _partition, _plain_timestamp = map(attrgetter, ("topic", "kafka_partition", "timestamp"))
 
 
 def _plain_partition(record: Record) -> Int32 | None:
@@ -162,10 +178,6 @@ def _plain_partition(record: Record) -> Int32 | None:
 
 def _offset(record: Record) -> int:
     return require_sink_record(record, PURPOSE).kafka_offset
-
-
-def _plain_timestamp(record: Record) -> int | None:
-    return record.timestamp
 
 
 def _timestamp(record: Record) -> Any:

@@ -6,7 +6,7 @@ The records of a topic have few sets of keys, so what becomes of a set of keys i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from seamark.engine.converters.java_maps import hash_map_copy
 
@@ -14,30 +14,42 @@ Made = TypeVar("Made")
 _REMEMBERED = 1024
 
 
-class KeyPlan(Generic[Made]):
-    """What was made of the keys of a map."""
+def key_plan(make: Callable[[tuple[Any, ...]], Made]) -> Callable[[Mapping[Any, Any]], Made]:
+    """A function that gives what was made of the keys of a map, and makes it if it is not known yet."""
+    known: dict[tuple[Any, ...], Made] = {}
 
-    def __init__(self, make: Callable[[tuple[Any, ...]], Made]) -> None:
-        self._make = make
-        self._known: dict[tuple[Any, ...], Made] = {}
-
-    def __call__(self, source: Mapping[Any, Any]) -> Made:
-        """What belongs to the keys of this map."""
+    def plan(source: Mapping[Any, Any]) -> Made:
         keys = tuple(source)
-        known = self._known.get(keys)
-        return known if known is not None else self._remember(keys)
-
-    def _remember(self, keys: tuple[Any, ...]) -> Made:
-        made = self._make(keys)
+        found = known.get(keys)
+        if found is not None:
+            return found
+        made = make(keys)
         # 1 and True are equal keys, but not the same ones: only texts can be told by comparison.
         if all(type(key) is str for key in keys):
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[keys] = made
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            known[keys] = made
         return made
 
+    return plan
 
-def copy_plan(extra: Iterable[str]) -> KeyPlan[tuple[Any, ...]]:
-    """The keys of a copy to which some more are added if they are missing, in order."""
+
+def map_copier(extra: Iterable[str]) -> Callable[[Mapping[Any, Any]], dict[Any, Any]]:
+    """A function that copies a map and adds some keys if they are missing, with None."""
     added = tuple(extra)
-    return KeyPlan(lambda keys: tuple(hash_map_copy(dict.fromkeys((*keys, *added)), len(keys))))
+
+    def order(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The keys of the copy; nothing if they stay as they are."""
+        ordered = tuple(hash_map_copy(dict.fromkeys((*keys, *added)), len(keys)))
+        return () if ordered == keys else ordered
+
+    plan = key_plan(order)
+
+    def copy(source: Mapping[Any, Any]) -> dict[Any, Any]:
+        keys = plan(source)
+        if not keys:
+            return dict(source)
+        get = source.get
+        return {key: get(key) for key in keys}
+
+    return copy

@@ -11,26 +11,37 @@ from seamark.config.configdef import ConfigDef, Importance, NonEmptyString
 from seamark.config.configdef import Type as ConfigType
 from seamark.connector import logical
 from seamark.connector.java_names import java_class
-from seamark.connector.numbers import Float32, Int8, Int16, Int32
-from seamark.connector.schema import Schema, Struct
+from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
-from seamark.engine.converters.java_maps import hash_map_copy, sized_hash_map
+from seamark.engine.converters.java_maps import sized_hash_map
 from seamark.engine.transforms import java_numbers
 from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.lists import DistinctList
+from seamark.engine.transforms.maps import map_copier
 from seamark.engine.transforms.requirements import require_map, require_struct
-from seamark.engine.transforms.schemas import SchemaCache, fields_of
+from seamark.engine.transforms.schemas import fields_of, schema_cache
 from seamark.engine.transforms.structs import Changes, copied
 from seamark.errors import DataError
 
 PURPOSE = "mask fields"
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_ZEROS: dict[str, Any] = {
+# A value that is masked stands for its class; those here have the form in which Python has values of a schema.
+_ZEROS: Mapping[str, Any] = {
+    **dict.fromkeys(("INT8", "INT16", "INT32", "INT64"), 0),
+    **dict.fromkeys(("FLOAT32", "FLOAT64"), 0.0),
+    "BOOLEAN": False,
+    "STRING": "",
+    "BYTES": b"",
+    "ARRAY": [],
+    "MAP": {},
+    "STRUCT": Struct(Schema(Type.STRUCT)),
+    logical.Decimal.LOGICAL_NAME: Decimal(0),
     logical.Date.LOGICAL_NAME: _EPOCH.date(),
     logical.Time.LOGICAL_NAME: _EPOCH.time(),
     logical.Timestamp.LOGICAL_NAME: _EPOCH,
 }
 _BITS = {"java.lang.Byte": 8, "java.lang.Short": 16, "java.lang.Integer": 32, "java.lang.Long": 64}
+_UNMASKABLE = ("[B", "org.apache.kafka.connect.data.Struct")
 
 
 class MaskField(PartChange):
@@ -64,75 +75,86 @@ class MaskField(PartChange):
         self._fields = list(sized_hash_map(dict.fromkeys(fields), max(int(len(fields) / 0.75) + 1, 16)))
         self._replacement: str | None = values["replacement"]
         self._with_defaults: bool = values["replace.null.with.default"]
-        self._changes = SchemaCache(self._make_changes)
+        self._changes = schema_cache(self._make_changes)
+        self._copy = map_copier(self._fields)
+        self._by_type: dict[type, Callable[[Any], Any]] = {}
 
     def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
-        if schema is None:
-            source = require_map(part, PURPOSE)
-            get = source.get
-            result = {name: get(name) for name in self._order(source)}
-            for name in self._fields:
-                found = result[name]
-                if found is not None:
-                    result[name] = self._masked(found)
-            return None, result
-        struct = require_struct(part, PURPOSE, schema)
-        values = copied(struct, with_defaults=self._with_defaults, changes=self._changes(struct.schema))
-        return schema, Struct.trusted(struct.schema, values)
+        if schema is not None:
+            struct = require_struct(part, PURPOSE, schema)
+            values = copied(struct, with_defaults=self._with_defaults, changes=self._changes(struct.schema))
+            return schema, Struct.trusted(struct.schema, values)
+        source = require_map(part, PURPOSE)
+        result = self._copy(source)
+        for name in self._fields:
+            found = result[name]
+            if found is not None:
+                mask = self._by_type.get(type(found)) or self._learn(found)
+                result[name] = mask(found)
+        return None, result
 
     def _make_changes(self, schema: Schema) -> Changes:
         fields = set(self._fields)
         return {field.name: self._masker(field.schema) for field in fields_of(schema) if field.name in fields}
 
     def _masker(self, schema: Schema) -> Callable[[Any], Any]:
-        """What masks a field of this schema: the result depends on nothing else."""
-        if schema.type in (Type.ARRAY, Type.MAP) and self._replacement is None:
-            return list if False else (lambda value: [] if schema.type is Type.ARRAY else {})
-        kind = java_class(_EXAMPLES.get(schema.name or "") or _EXAMPLES[schema.type.name], schema.type.name)
-        try:
-            masked = _zero(schema, kind) if self._replacement is None else _replaced(kind, self._replacement)
-        except DataError as error:
-            return _failing(error)
-        return lambda value: masked
+        zero = _ZEROS.get(schema.name or "", _ZEROS[schema.type.name])
+        return self._mask(zero, java_class(zero, schema.type.name))
 
-def _zero(value: Any, kind: str) -> Any:
-    if isinstance(value, (bool, int, float)):
-        return type(value)(0)
-    if isinstance(value, str):
-        return ""
-    if isinstance(value, Decimal):
-        return Decimal(0)
-    if isinstance(value, datetime.datetime):
-        return _EPOCH
-    if isinstance(value, datetime.date):
-        return _EPOCH.date()
-    if isinstance(value, datetime.time):
-        return _EPOCH.time()
-    if isinstance(value, (list, tuple)):
-        return []
-    if isinstance(value, Mapping) and not isinstance(value, Struct):
-        return {}
-    raise DataError(f"Cannot mask value of type: class {kind}")
+    def _learn(self, value: Any) -> Callable[[Any], Any]:
+        """What masks values of the type of this one, which has no schema."""
+        kind = type(value)
+        java = java_class(value)
+        zero: Any = value
+        if isinstance(value, datetime.datetime):
+            zero = _EPOCH
+        elif isinstance(value, datetime.date):
+            zero = _EPOCH.date()
+        elif isinstance(value, datetime.time):
+            zero = _EPOCH.time()
+        elif java not in _UNMASKABLE:
+            zero = kind(0) if isinstance(value, (int, float, Decimal)) else kind()
+        mask = self._mask(zero, java)
+        if self._replacement is not None and isinstance(value, (int, float)) and not isinstance(value, bool):
+            inner = mask
+            mask = lambda found: kind(inner(found))  # noqa: E731 - as narrow as it was
+        self._by_type[kind] = mask
+        return mask
+
+    def _mask(self, zero: Any, java: str) -> Callable[[Any], Any]:
+        if self._replacement is not None:
+            try:
+                masked = _replaced(java, self._replacement)
+            except DataError as error:
+                return _failing(error)
+            return lambda value: masked
+        if java in _UNMASKABLE:
+            return _failing(DataError(f"Cannot mask value of type: class {java}"))
+        if isinstance(zero, (list, dict)):
+            make = type(zero)
+            return lambda value: make()
+        return lambda value: zero
 
 
-def _replaced(kind: str, text: str, is_schemaless: bool) -> Any:
-    if kind == "java.lang.String":
+def _failing(error: DataError) -> Callable[[Any], Any]:
+    def mask(value: Any) -> Any:
+        raise error
+
+    return mask
+
+
+def _replaced(java: str, text: str) -> Any:
+    if java == "java.lang.String":
         return text
-    if kind in _BITS:
-        number = java_numbers.narrowed(java_numbers.decimal_whole(_number(text, "a number")), _BITS[kind])
-        return _NARROW.get(kind, int)(number) if is_schemaless else number
-    if kind in ("java.lang.Float", "java.lang.Double"):
-        double = float(_number(text, "a number"))
-        if kind == "java.lang.Double":
-            return double
-        single = java_numbers.float32(double)
-        return Float32(single) if is_schemaless else single
-    if kind == "java.math.BigDecimal":
+    if java in _BITS:
+        return java_numbers.narrowed(java_numbers.decimal_whole(_number(text, "a number")), _BITS[java])
+    if java == "java.lang.Double":
+        return float(_number(text, "a number"))
+    if java == "java.lang.Float":
+        return java_numbers.float32(float(_number(text, "a number")))
+    if java == "java.math.BigDecimal":
         return _number(text, "number")
-    raise DataError(f"Cannot mask value of type class {kind} with custom replacement.")
-
-
-_NARROW: dict[str, type[int]] = {"java.lang.Byte": Int8, "java.lang.Short": Int16, "java.lang.Integer": Int32}
+    raise DataError(f"Cannot mask value of type class {java} with custom replacement.")
 
 
 def _number(text: str, what: str) -> Decimal:

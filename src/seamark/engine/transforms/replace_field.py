@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from seamark.config.configdef import Check, ConfigDef, Importance
 from seamark.config.configdef import Type as ConfigType
@@ -13,12 +13,24 @@ from seamark.connector.transform import Record
 from seamark.engine.converters.java_maps import sized_hash_map
 from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.lists import DistinctList, split_pair
-from seamark.engine.transforms.maps import KeyPlan
+from seamark.engine.transforms.maps import key_plan
 from seamark.engine.transforms.requirements import require_map, require_struct
-from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of
+from seamark.engine.transforms.schemas import changed, fields_of, schema_cache
 from seamark.errors import DataError
 
 PURPOSE = "field replacement"
+
+
+class _Plan(NamedTuple):
+    """What becomes of structs of a schema."""
+
+    updated: Schema
+    names: list[tuple[str, str]]
+    """New and old ones."""
+    sources: list[tuple[Field, Field | None, bool]]
+    """New fields, the ones that their values come from, and whether both are alike."""
+    needed: frozenset[str] | None
+    """If these have a value, nothing else needs a look; None if something does."""
 
 
 class ReplaceField(PartChange):
@@ -60,8 +72,8 @@ class ReplaceField(PartChange):
         self._renames = _parse_renames(values["renames"])
         self._originals = {new: old for old, new in self._renames.items()}
         self._with_defaults: bool = values["replace.null.with.default"]
-        self._plan = SchemaCache(self._make_plan)
-        self._names = KeyPlan(self._map_names)
+        self._plan = schema_cache(self._make_plan)
+        self._names = key_plan(self._map_names)
 
     def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if part is None:
@@ -70,19 +82,15 @@ class ReplaceField(PartChange):
             source = require_map(part, PURPOSE)
             return None, {name: source[original] for name, original in self._names(source)}
         struct = require_struct(part, PURPOSE, schema)
-        updated, names, sources = self._plan(struct.schema)
+        updated, names, sources, needed = self._plan(struct.schema)
         values = struct.stored
-        try:
-            replaced = {name: values[original] for name, original in names}
-        except KeyError:
-            replaced = self._careful(values, sources)
-        else:
-            if None in replaced.values():
-                replaced = self._careful(values, sources)
-        return updated, Struct.trusted(updated, replaced)
+        if needed is not None and values.keys() >= needed:
+            get = values.get
+            return updated, Struct.trusted(updated, {name: get(original) for name, original in names})
+        return updated, Struct.trusted(updated, self._careful(values, sources))
 
     def _careful(self, values: Mapping[str, Any], sources: list[tuple[Field, Field | None, bool]]) -> dict[str, Any]:
-        """The values where some are null."""
+        """The values where some may be missing, be null and have a default, or not fit."""
         replaced = {}
         for field, original, is_same in sources:
             if original is None:
@@ -103,12 +111,8 @@ class ReplaceField(PartChange):
     def _keeps(self, name: str) -> bool:
         return name not in self._exclude and (not self._include or name in self._include)
 
-    def _make_plan(
-        self, schema: Schema
-    ) -> tuple[Schema, list[tuple[str, str]], list[tuple[Field, Field | None, bool]]]:
-        """The new schema, and for each of its fields the one that its value comes from and whether both are alike.
-
-        In between are the names of both, for values that need no care. If some do, one name is none that there is.
+    def _make_plan(self, schema: Schema) -> _Plan:
+        """The new schema, and for each of its fields the one that its value comes from.
 
         A field is looked up by the name that the renames say it had, even if it is another field that always had the
         new name: then there may be none.
@@ -123,9 +127,10 @@ class ReplaceField(PartChange):
         for field in updated.fields:
             source = schema.field(self._originals.get(field.name, field.name))
             sources.append((field, source, source is not None and source.schema is field.schema))
-        has_care = not all(is_same for _, _, is_same in sources)
-        names = [(field.name, "" if has_care else self._originals.get(field.name, field.name)) for field, _, _ in sources]
-        return updated, names, sources
+        names = [(field.name, self._originals.get(field.name, field.name)) for field in updated.fields]
+        is_plain = all(is_same for _, _, is_same in sources) and not updated.field_defaults
+        needed = frozenset(old for new, old in names if new in updated.required_fields) if is_plain else None
+        return _Plan(updated, names, sources, needed)
 
 
 def _parse_renames(mappings: list[str]) -> dict[str, str]:

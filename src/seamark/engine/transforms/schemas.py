@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from seamark.connector.schema import Field, Schema, Type, validate_value
 from seamark.engine.transforms.errors import SchemaBuilderError
@@ -15,35 +15,32 @@ EQUAL_SCHEMAS = 16  # as many as Connect's transforms remember
 SAME_SCHEMAS = 256
 
 
-class SchemaCache(Generic[Made]):
-    """What was made of a schema, so that it is made once and not per record.
+def schema_cache(make: Callable[[Schema], Made]) -> Callable[[Schema], Made]:
+    """A function that gives what was made of a schema, so that it is made once and not per record.
 
     Records of a topic nearly always share one schema object, so it is looked up by identity first; a converter that
     makes a new, equal schema per record is caught by the second look.
     """
+    same: dict[int, tuple[Schema, Made]] = {}
+    equal: OrderedDict[Schema, Made] = OrderedDict()
 
-    def __init__(self, make: Callable[[Schema], Made]) -> None:
-        self._make = make
-        self._same: dict[int, tuple[Schema, Made]] = {}
-        self._equal: OrderedDict[Schema, Made] = OrderedDict()
-
-    def __call__(self, schema: Schema) -> Made:
-        """What belongs to this schema."""
+    def cached(schema: Schema) -> Made:
         # The entry keeps the schema alive, so its id cannot become another one's.
-        known = self._same.get(id(schema))
-        return known[1] if known is not None else self._look_closer(schema)
-
-    def _look_closer(self, schema: Schema) -> Made:
-        if schema in self._equal:
-            self._equal.move_to_end(schema)
+        known = same.get(id(schema))
+        if known is not None:
+            return known[1]
+        if schema in equal:
+            equal.move_to_end(schema)
         else:
-            self._equal[schema] = self._make(schema)
-            if len(self._equal) > EQUAL_SCHEMAS:
-                self._equal.popitem(last=False)
-        if len(self._same) >= SAME_SCHEMAS:
-            self._same.clear()
-        self._same[id(schema)] = (schema, self._equal[schema])
-        return self._equal[schema]
+            equal[schema] = make(schema)
+            if len(equal) > EQUAL_SCHEMAS:
+                equal.popitem(last=False)
+        if len(same) >= SAME_SCHEMAS:
+            same.clear()
+        same[id(schema)] = (schema, equal[schema])
+        return equal[schema]
+
+    return cached
 
 
 def changed(

@@ -10,7 +10,7 @@ from seamark.config.configdef import ConfigDef, Importance, Type
 from seamark.connector.schema import Schema, Struct
 from seamark.connector.transform import Record
 from seamark.engine.transforms.base import PartChange, define_replace_null
-from seamark.engine.transforms.schemas import SchemaCache, fields_of
+from seamark.engine.transforms.schemas import fields_of, schema_cache
 from seamark.engine.transforms.structs import copied
 from seamark.errors import ConfigError, DataError
 
@@ -32,7 +32,7 @@ class SetSchemaMetadata(PartChange):
         self._with_defaults: bool = values["replace.null.with.default"]
         if self._name is None and self._version is None:
             raise ConfigError("Neither schema name nor version configured")
-        self._updated = SchemaCache(self._update)
+        self._updated = schema_cache(self._update)
 
     def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
         if schema is None:

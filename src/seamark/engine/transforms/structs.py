@@ -24,22 +24,25 @@ def copied(struct: Struct, *, with_defaults: bool, changes: Changes = UNCHANGED)
     Raises:
         DataError: a required field is null.
     """
-    values, fields = struct.stored, struct.schema.fields
-    if len(values) == len(fields) and None not in values.values():
+    values, schema = struct.stored, struct.schema
+    # A struct never holds None for a required field, but the field may be missing.
+    if not schema.field_defaults and (len(values) == len(schema.fields) or values.keys() >= schema.required_fields):
         result = values.copy()
         for name, change in changes.items():
-            result[name] = change(result[name])
+            found = result.get(name)
+            if found is not None:
+                result[name] = change(found)
         return result
     result = {}
-    for field in fields:
-        name, schema = field.name, field.schema
+    for field in schema.fields:
+        name, inner = field.name, field.schema
         value = values.get(name)
         if value is None and with_defaults:
-            value = schema.default
+            value = inner.default
         if value is not None and name in changes:
             value = changes[name](value)
-        if value is None and not schema.optional:
-            raise required(name, schema)
+        if value is None and not inner.optional:
+            raise required(name, inner)
         result[name] = value
     return result
 

@@ -16,9 +16,9 @@ from seamark.engine.transforms import timestamps
 from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.date_parsing import SimpleDateFormat
 from seamark.engine.transforms.errors import IllegalArgumentError
-from seamark.engine.transforms.maps import copy_plan
+from seamark.engine.transforms.maps import map_copier
 from seamark.engine.transforms.requirements import require_map, require_struct_or_none
-from seamark.engine.transforms.schemas import SchemaCache, changed, fields_of, with_default
+from seamark.engine.transforms.schemas import changed, fields_of, schema_cache, with_default
 from seamark.engine.transforms.structs import Changes, copied
 from seamark.errors import ConfigError, ConnectError
 
@@ -84,9 +84,9 @@ class TimestampConverter(PartChange):
                     f"requires a SimpleDateFormat-compatible pattern for string timestamps: {pattern}"
                 ) from error
         self._converters = {type: self._converter(type, None) for type in timestamps.TYPES}
-        self._whole = SchemaCache(self._make_whole)
-        self._plan = SchemaCache(self._make_plan)
-        self._order = copy_plan([self._field])
+        self._whole = schema_cache(self._make_whole)
+        self._plan = schema_cache(self._make_plan)
+        self._copy = map_copier([self._field])
 
     def _converter(self, source: str, type_name: str | None) -> Callable[[Any], Any]:
         read = timestamps.reader(source, self._format, self._precision, type_name)
@@ -114,8 +114,7 @@ class TimestampConverter(PartChange):
         if not self._field:
             return self._convert(value)
         source = require_map(value, PURPOSE)
-        get = source.get
-        result = {name: get(name) for name in self._order(source)}
+        result = self._copy(source)
         found = result[self._field]
         if found is not None:
             result[self._field] = self._convert(found)

@@ -14,7 +14,7 @@ from seamark.engine.transforms.base import BuiltInTransformation, define_replace
 from seamark.engine.transforms.copies import with_key
 from seamark.engine.transforms.lists import DistinctList
 from seamark.engine.transforms.requirements import require_map, require_struct
-from seamark.engine.transforms.schemas import SchemaCache, field_of, members_of
+from seamark.engine.transforms.schemas import field_of, members_of, schema_cache
 from seamark.engine.transforms.structs import required
 from seamark.errors import DataError
 
@@ -40,7 +40,7 @@ class ValueToKey(BuiltInTransformation):
         values = self.config_def().parse(config)
         self._fields: list[str] = values["fields"]
         self._with_defaults: bool = values["replace.null.with.default"]
-        self._key_schema = SchemaCache(self._make_key_schema)
+        self._key_schema = schema_cache(self._make_key_schema)
 
     def apply(self, record: Record) -> Record:
         if record.value_schema is None:
