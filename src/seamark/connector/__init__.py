@@ -5,6 +5,7 @@ from seamark.config.configdef import Type as ConfigType
 from seamark.connector.connector import Connector, ConnectorContext
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.frame import FrameSink, FrameSource, ReadLimit, SinkBatch
+from seamark.connector.numbers import Float32, Int8, Int16, Int32
 from seamark.connector.offsets import Offsets, SourceOffset, SourcePartition
 from seamark.connector.records import (
     ConnectRecord,
@@ -26,6 +27,7 @@ from seamark.connector.source import (
     SourceTaskContext,
 )
 from seamark.connector.transactions import TransactionContext
+from seamark.connector.transform import Predicate, Transformation
 from seamark.errors import ConfigError, ConnectError, DataError, RetriableError
 
 __all__ = [
@@ -43,12 +45,17 @@ __all__ = [
     "ErrantRecordReporter",
     "ExactlyOnceSupport",
     "Field",
+    "Float32",
     "FrameSink",
     "FrameSource",
     "Header",
     "HeaderConverter",
     "Importance",
+    "Int16",
+    "Int32",
+    "Int8",
     "Offsets",
+    "Predicate",
     "Range",
     "ReadLimit",
     "RecordBatch",
@@ -71,6 +78,7 @@ __all__ = [
     "TimestampType",
     "TopicPartition",
     "TransactionContext",
+    "Transformation",
     "Type",
     "ValidString",
 ]

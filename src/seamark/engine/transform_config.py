@@ -155,14 +155,14 @@ def _define(
             raise
         return
     if kind is TRANSFORMS:
-        own = _with_condition(own)
+        own = condition_config_def().extend(own)
     for key in own.keys():
         _embed(result, key, prefix, group)
 
 
-def _with_condition(own: ConfigDef) -> ConfigDef:
+def condition_config_def() -> ConfigDef:
     """The keys that each transform has besides its own, which they hide if need be."""
-    result = (
+    return (
         ConfigDef()
         .define(
             PREDICATE,
@@ -179,7 +179,6 @@ def _with_condition(own: ConfigDef) -> ConfigDef:
             doc="Whether the transform applies to records that do not match instead.",
         )
     )
-    return result.extend(own)
 
 
 def _embed(result: ConfigDef, key: ConfigKey, prefix: str, group: str) -> None:
