@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,15 +113,6 @@ def test_an_unreadable_file_fails_the_task_and_is_read_after_repair(
     exactly_once_worker.restart_connector(topic_name)
     await_lines(topics, topic_name, repaired)
     assert exactly_once_worker.status(topic_name).tasks[0].state is State.RUNNING
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_forbidden_file_fails_the_task(worker: Worker, topics: Topics, topic_name: str, lines: GrowingFile) -> None:
-    topics.create(topic_name)
-    lines.path.chmod(0)
-    worker.start_connector(topic_name, file_source(lines.path, topic_name))
-    (task,) = await_failed(worker, topic_name).tasks
-    assert "Permission denied" in (task.trace or "")
 
 
 def test_a_truncated_file_fails_the_task_and_loses_nothing(
