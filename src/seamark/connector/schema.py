@@ -239,9 +239,9 @@ def _validate(schema: Schema, value: Any, location: str) -> None:
         return
     if not _is_expected(schema, value):
         name = "" if schema.name is None else f' "{schema.name}"'
+        kind = java_class(value, schema.type.name if schema.name in _LOGICAL_TYPES else None)
         raise DataError(
-            f"Invalid Java object for schema{name} with type {schema.type.name}: class {java_class(value)} "
-            f"for {location}"
+            f"Invalid Java object for schema{name} with type {schema.type.name}: class {kind} for {location}"
         )
     if schema.type is Type.STRUCT:
         if value.schema is not schema and value.schema != schema:

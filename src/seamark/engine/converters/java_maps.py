@@ -43,8 +43,9 @@ def hash_map_copy(entries: dict[Any, Any], copied: int | None = None, key_type: 
         copied: How many were copied, if more were put afterwards, or some removed.
         key_type: What keys that are numbers are.
     """
-    wanted = int((len(entries) if copied is None else copied) / 0.75 + 1.0)
-    return sized_hash_map(entries, wanted, key_type)
+    count = len(entries) if copied is None else copied
+    # A copy of nothing has no table yet, and gets the usual one.
+    return sized_hash_map(entries, int(count / 0.75 + 1.0) if count else _DEFAULT_CAPACITY, key_type)
 
 
 def sized_hash_map(entries: dict[Any, Any], capacity: int, key_type: Type | None = None) -> dict[Any, Any]:

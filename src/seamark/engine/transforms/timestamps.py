@@ -88,10 +88,13 @@ def reader(type: str, format: SimpleDateFormat | None, precision: str, type_name
     if type == UNIX:
         return _unix_reader(precision, type_name)
 
+    # A number is taken for the encoded form, unless Cast made a number of it and left the schema its name.
+    is_encodable = type_name == ("INT64" if type == TIMESTAMP else "INT32")
+
     def read(value: Any) -> int:
         millis = logical.to_millis(value)
         if millis is None:
-            if not isinstance(value, int) or isinstance(value, bool):
+            if not is_encodable or not isinstance(value, int) or isinstance(value, bool):
                 raise DataError(
                     f"Expected {type} to be a java.util.Date, but found class {java_class(value, type_name)}"
                 )
