@@ -52,6 +52,7 @@ _JAVA_CONVERTERS = {
         f"{_CONVERTERS}.{kind}Converter": f"{_OURS}.numbers:{kind}Converter"
         for kind in ("Short", "Integer", "Long", "Float", "Double")
     },
+    "io.confluent.connect.avro.AvroConverter": f"{_OURS}.avro.converter:AvroConverter",
 }
 _JAVA_PLUGINS = {**_JAVA_CONNECTORS, **_JAVA_CONVERTERS, **JAVA_TRANSFORMS, **JAVA_PREDICATES}
 _JAVA_NAMES = {reference: name for name, reference in _JAVA_PLUGINS.items()}

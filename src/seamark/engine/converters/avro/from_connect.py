@@ -76,9 +76,6 @@ def anything() -> AvroType:
     made.fields.append(optional("array", AvroType("array", items=made)))
     entry = AvroType("record", MAP_ENTRY, NAMESPACE, fields=[AvroField(KEY, made), AvroField(VALUE, made)])
     made.fields.append(optional("map", AvroType("array", items=entry)))
-    # The optional array and map have no default in Java's schema.
-    for member in made.fields[-2:]:
-        made.fields[made.fields.index(member)] = AvroField(member.name, member.type)
     return made
 
 
@@ -229,11 +226,8 @@ class _Conversion:
         if kind is Type.MAP and schema.key_schema is not None and schema.value_schema is not None:
             if self._settings.is_avro_map(schema):
                 return {key: self._default(schema.value_schema, item) for key, item in value.items()}
-            pairs = ((schema.key_schema, schema.value_schema) for _ in value)
-            return [
-                [self._default(keys, key), self._default(values, item)]
-                for (keys, values), (key, item) in zip(pairs, value.items(), strict=True)
-            ]
+            keys, values = schema.key_schema, schema.value_schema
+            return [[self._default(keys, key), self._default(values, item)] for key, item in value.items()]
         if kind is Type.STRUCT and isinstance(value, Struct):
             return {
                 self._settings.name(field.name): self._default(field.schema, value[field.name])

@@ -6,12 +6,13 @@ The order of members matters: a registry that is given the same schema in the sa
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import Any
 
 from seamark.connector.numbers import Float32
-from seamark.engine.converters.java_text import json_string
 from seamark.engine.converters.json_writer import json_float
 from seamark.errors import DataError
 
@@ -155,15 +156,22 @@ def _parse_named(made: AvroType, node: dict[str, Any], namespace: str | None, na
 
 # to JSON
 
+_ESCAPES = re.compile(r"(\\\\)|\\u00(..)")
+
+
+def _quoted(text: str) -> str:
+    """A JSON string as Jackson writes it to text: with upper-case hex, but without escapes beyond U+FFFF."""
+    return _ESCAPES.sub(lambda match: match[1] or f"\\u00{match[2].upper()}", encode_basestring(text))
+
 
 def json_text(value: Any) -> str:
     """JSON of plain values, with Java's numbers."""
     if isinstance(value, str):
-        return json_string(value)
+        return _quoted(value)
     if isinstance(value, float):
         return json_float(value, is_single=isinstance(value, Float32))
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{json_string(key)}:{json_text(item)}" for key, item in value.items()) + "}"
+        return "{" + ",".join(f"{_quoted(key)}:{json_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(json_text, value)) + "]"
     return json.dumps(value)
@@ -178,7 +186,7 @@ def _write(schema: AvroType, namespace: str | None, known: set[str]) -> str:
     members = [f'"type":"{kind}"']
     if kind in NAMED:
         if schema.full_name in known:
-            return json_string(str(schema.name) if schema.namespace == namespace else schema.full_name)
+            return _quoted(str(schema.name) if schema.namespace == namespace else schema.full_name)
         known.add(schema.full_name)
         members += _write_name(schema, namespace)
     if kind == "record":
@@ -187,7 +195,7 @@ def _write(schema: AvroType, namespace: str | None, known: set[str]) -> str:
     elif kind == "enum":
         members.append(f'"symbols":{json_text(schema.symbols)}')
         if schema.enum_default is not None:
-            members.append(f'"default":{json_string(schema.enum_default)}')
+            members.append(f'"default":{_quoted(schema.enum_default)}')
     elif kind == "fixed":
         members.append(f'"size":{schema.size}')
     elif kind in ("array", "map"):
@@ -196,22 +204,22 @@ def _write(schema: AvroType, namespace: str | None, known: set[str]) -> str:
 
 
 def _write_name(schema: AvroType, namespace: str | None) -> list[str]:
-    members = [f'"name":{json_string(str(schema.name))}']
+    members = [f'"name":{_quoted(str(schema.name))}']
     if schema.namespace != namespace:
-        members.append(f'"namespace":{json_string(schema.namespace or "")}')
+        members.append(f'"namespace":{_quoted(schema.namespace or "")}')
     if schema.doc is not None:
-        members.append(f'"doc":{json_string(schema.doc)}')
+        members.append(f'"doc":{_quoted(schema.doc)}')
     return members
 
 
 def _write_field(member: AvroField, namespace: str | None, known: set[str]) -> str:
-    members = [f'"name":{json_string(member.name)}', f'"type":{_write(member.type, namespace, known)}']
+    members = [f'"name":{_quoted(member.name)}', f'"type":{_write(member.type, namespace, known)}']
     if member.doc is not None:
-        members.append(f'"doc":{json_string(member.doc)}')
+        members.append(f'"doc":{_quoted(member.doc)}')
     if member.has_default:
         members.append(f'"default":{json_text(member.default)}')
     return "{" + ",".join(members + _write_props(member.props)) + "}"
 
 
 def _write_props(props: Mapping[str, Any]) -> list[str]:
-    return [f"{json_string(key)}:{json_text(value)}" for key, value in props.items()]
+    return [f"{_quoted(key)}:{json_text(value)}" for key, value in props.items()]
