@@ -105,6 +105,9 @@ def context_headers(
 
 def error_class_name(error: BaseException) -> str:
     """The Java name of an error that has one, else its Python name."""
+    own = getattr(error, "java_name", None)
+    if isinstance(own, str):
+        return own
     for kind in type(error).__mro__:
         if kind in _JAVA_ERRORS:
             return _JAVA_ERRORS[kind]

@@ -72,21 +72,27 @@ class _Pipeline:
     ) -> None:
         self._key, self._value, self._header = converters.key, converters.value, converters.header
         self._names = converters.names
-        self._transforms = [(stage.apply, stage.class_name) for stage in chain.stages] if chain is not None else []
+        self._chain = chain if chain is not None else TransformChain([])
+        self._transforms = bool(self._chain)
         self.tolerance = tolerance or Tolerance(ErrorPolicy())
 
     def _transformed(self, record: Any, original: object) -> Any:
         """The record after all transforms; None if it is dropped."""
-        current = record
-        for apply, class_name in self._transforms:
+        chain = self._chain
+        work = functools.partial(chain.apply, record)
+        while True:
             try:
-                current = apply(current)
+                return work()
             except Exception as error:
-                again = functools.partial(apply, current)
-                current = self.tolerance.recover(again, error, Step.TRANSFORMATION, class_name, original)
+                failed = chain.failed
+                if failed is None:
+                    raise
+                again = functools.partial(failed.stage.apply, failed.record)
+                name = failed.stage.class_name
+                current = self.tolerance.recover(again, error, Step.TRANSFORMATION, name, original)
             if current is None:
                 return None
-        return current
+            work = functools.partial(chain.resume, failed, current)
 
     def _recovered(self, operation: Callable[[], T], error: Exception, step: Step, original: object) -> tuple[T] | None:
         """In a tuple, since None is a possible result; None if the record is dropped."""
@@ -99,7 +105,7 @@ class SourcePipeline(_Pipeline):
     @property
     def looks_inside(self) -> bool:
         """Whether records must be objects, because transforms look at them."""
-        return bool(self._transforms)
+        return self._transforms
 
     def convert(self, original: SourceRecord) -> OutgoingRecord | None:
         """One record; None if it is dropped.
