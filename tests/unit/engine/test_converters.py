@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seamark.connector import logical
 from seamark.connector.schema import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,
@@ -27,11 +28,10 @@ from seamark.connector.schema import (
     Struct,
     Type,
 )
-from seamark.connector import logical
 from seamark.engine.converters.bytes_ import ByteArrayConverter
+from seamark.engine.converters.caching import LruCache
 from seamark.engine.converters.java_text import java_double, java_float, json_string, to_java_string
 from seamark.engine.converters.json import JsonConverter
-from seamark.engine.converters.caching import LruCache
 from seamark.engine.converters.string import StringConverter
 from seamark.errors import ConfigError, DataError
 
@@ -324,5 +324,5 @@ def test_byte_arrays_stay_as_they_are() -> None:
     assert converter.to_connect_data("t", b"x").schema == OPTIONAL_BYTES_SCHEMA
     with pytest.raises(DataError, match="Invalid schema type for ByteArrayConverter: INT32"):
         converter.from_connect_data("t", OPTIONAL_INT32_SCHEMA, None)
-    with pytest.raises(DataError, match="not compatible with objects of type class java.lang.String"):
+    with pytest.raises(DataError, match=r"not compatible with objects of type class java.lang.String"):
         converter.from_connect_data("t", None, "x")

@@ -90,7 +90,7 @@ def test_values_are_written_as_text(value: Any, text: str) -> None:
 
 
 def test_an_unknown_type_is_refused() -> None:
-    with pytest.raises(DataError, match="unexpected value type builtins.object"):
+    with pytest.raises(DataError, match=r"unexpected value type builtins.object"):
         format_value(object())
 
 
