@@ -18,6 +18,7 @@ from seamark.connector.records import Header, RecordBatch, SinkRecord, SourceRec
 from seamark.engine.plugins import Plugins
 from seamark.engine.tolerance import ErrorPolicy, Step, Tolerance
 from seamark.engine.transform_chain import TransformChain
+from seamark.errors import DataError
 from seamark.kafka.consumer import ConsumedRecord
 
 T = TypeVar("T")
@@ -117,6 +118,10 @@ class SourcePipeline(_Pipeline):
         if record is None:
             return None
         topic = record.topic
+        if not topic:
+            raise DataError(
+                f"A record has no topic, so there is nowhere to write it; its offset is {record.source_offset}"
+            )
         headers: list[tuple[str, bytes | None]] = []
         if record.headers:
             try:
