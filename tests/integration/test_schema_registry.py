@@ -569,7 +569,7 @@ SETTINGS: list[Mapping[str, str]] = [
 
 def test_random_data_is_read_by_others_and_by_ourselves(registry: RegistryServer) -> None:
     converters = [avro(registry, **settings) for settings in SETTINGS]
-    for seed in range(300):
+    for seed in range(150):
         random = RandomData(seed)
         schema = random.schema()
         value = random.value(schema)

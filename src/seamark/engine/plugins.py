@@ -53,6 +53,7 @@ _JAVA_CONVERTERS = {
         for kind in ("Short", "Integer", "Long", "Float", "Double")
     },
     "io.confluent.connect.avro.AvroConverter": f"{_OURS}.avro.converter:AvroConverter",
+    "io.confluent.connect.json.JsonSchemaConverter": f"{_OURS}.jsonschema.converter:JsonSchemaConverter",
 }
 _JAVA_PLUGINS = {**_JAVA_CONNECTORS, **_JAVA_CONVERTERS, **JAVA_TRANSFORMS, **JAVA_PREDICATES}
 _JAVA_NAMES = {reference: name for name, reference in _JAVA_PLUGINS.items()}
