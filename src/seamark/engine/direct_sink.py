@@ -12,7 +12,7 @@ from seamark.connector.sink import TopicPartition
 from seamark.engine.direct import DirectStage
 from seamark.engine.leases import EpochServices
 from seamark.engine.stage import Ending, StageEnvironment, StageOutcome
-from seamark.errors import ConfigError, KafkaError
+from seamark.errors import ConfigError, KafkaError, KafkaTimeoutError
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config
 from seamark.storage.sink_offsets import SinkOffsets
@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 METADATA_S = 10.0  # how often the worker looks for new topics and partitions
 MISSING_S = 1.0  # the same while none of the topics exists yet
+ASK_S = 2.0  # for one question to the group's coordinator; finding it takes a second the first time
 
 
 def subscribed_topics(config: Mapping[str, str], admin: Admin) -> list[str]:
@@ -42,8 +43,8 @@ def spread(partitions: Sequence[TopicPartition], tasks: int) -> dict[int, list[T
 class SinkServices:
     """Commits consumer-group offsets on behalf of tasks that hold a lease."""
 
-    def __init__(self, offsets: SinkOffsets) -> None:
-        self._offsets = offsets
+    def __init__(self, offsets: SinkOffsets, timeout_s: float) -> None:
+        self._offsets, self._timeout_s = offsets, timeout_s
 
     def read_offsets(self) -> dict[str, Any]:
         raise TypeError("a sink task has no source offsets")
@@ -52,7 +53,8 @@ class SinkServices:
         raise TypeError("a sink task has no source offsets")
 
     def commit_sink(self, task: int, body: Mapping[str, Any]) -> None:
-        self._offsets.alter({TopicPartition(topic, partition): offset for topic, partition, offset in body["offsets"]})
+        offsets = {TopicPartition(topic, partition): offset for topic, partition, offset in body["offsets"]}
+        self._offsets.commit(offsets, timeout_s=self._timeout_s)
 
 
 class DirectSinkStage(DirectStage):
@@ -69,11 +71,12 @@ class DirectSinkStage(DirectStage):
         self._planned: dict[TopicPartition, int] = {}
         self._looked_at = 0.0
         self._is_outdated = False
+        self._found_last: set[TopicPartition] = set()
 
     def plan(self) -> dict[int, dict[str, Any]]:
         partitions = self._partitions()
         self._looked_at, self._is_outdated = time.monotonic(), False
-        committed = self._offsets.read()
+        committed = self._committed(partitions)
         start = {partition: committed[partition] for partition in partitions if partition in committed}
         # Where nothing was committed yet an earlier plan holds: `latest` must not pass over what has come since.
         start |= {each: self._planned[each] for each in partitions if each not in committed and each in self._planned}
@@ -85,18 +88,18 @@ class DirectSinkStage(DirectStage):
         }
 
     def services(self) -> EpochServices:
-        return SinkServices(self._offsets)
+        return SinkServices(self._offsets, self._worker.offset_flush_timeout_ms / 1000)
 
     def run(self) -> StageOutcome:
         outcome = super().run()
         if outcome.ending is Ending.IDLE:
             # Where a partition never had a record nothing was committed; its planned start is still where it goes on.
             try:
-                committed = self._offsets.read()
+                committed = self._offsets.read_of(self._planned, timeout_s=ASK_S)
             except KafkaError as error:  # it is watched with what was planned, which may only wake it needlessly
                 log.warning("[%s] is idle, but its offsets cannot be read yet: %s", self.environment.name, error)
                 return outcome
-            self._planned |= {partition: committed[partition] for partition in self._planned if partition in committed}
+            self._planned |= committed
         return outcome
 
     def has_work(self) -> bool | None:
@@ -116,10 +119,23 @@ class DirectSinkStage(DirectStage):
         if not self._is_outdated and time.monotonic() - self._looked_at >= interval_s:
             self._looked_at = time.monotonic()
             try:
-                self._is_outdated = set(self._partitions()) != set(self._planned)
+                found, planned = set(self._partitions()), set(self._planned)
+                # A broker that has just started may not know all its topics: what is missing has to stay missing.
+                self._is_outdated = found != planned and (found > planned or found == self._found_last)
+                self._found_last = found
             except KafkaError as error:
                 log.warning("[%s] could not look for new partitions: %s", self.environment.name, error)
         return self._is_outdated
+
+    def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The committed offsets; asked for again and again while Kafka is away, unless told to stop."""
+        deadline = time.monotonic() + self._worker["seamark.retry.timeout.ms"] / 1000
+        while True:
+            try:
+                return self._offsets.read_of(partitions, timeout_s=ASK_S)
+            except KafkaTimeoutError:
+                if self._stop_requested.is_set() or time.monotonic() >= deadline:
+                    raise
 
     def close(self) -> None:
         super().close()

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
 
-from seamark.errors import KafkaError
+from seamark.errors import KafkaError, KafkaTimeoutError
 from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import code_of, is_login_failure, kafka_error
@@ -28,6 +28,9 @@ _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 _REQUEST_S: Final = 30.0
 _RETRY_S: Final = 0.1
+# For one request of those that can be repeated. Not for those to a group's coordinator: librdkafka may end the process
+# if one is given up at the wrong moment (its issue 4605). What is needed often is in `seamark.kafka.group_offsets`.
+_ATTEMPT_S: Final = 5.0
 _NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
 _STALE: Final = frozenset({"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "NOT_LEADER_FOR_PARTITION", "_NOENT"})
 _NO_GROUP: Final = frozenset({"GROUP_ID_NOT_FOUND"})
@@ -73,8 +76,8 @@ class Admin:
                 config=dict(spec.configs),
             )
 
-            def create(remaining_s: float, new: Any = new, name: str = spec.name) -> bool:
-                futures = self._client.create_topics([new], operation_timeout=remaining_s, request_timeout=remaining_s)
+            def create(client: Any, remaining_s: float, new: Any = new, name: str = spec.name) -> bool:
+                futures = client.create_topics([new], operation_timeout=remaining_s, request_timeout=remaining_s)
                 try:
                     futures[name].result()
                 except confluent_kafka.KafkaException as error:
@@ -83,7 +86,7 @@ class Admin:
                     return False
                 return True
 
-            if self._repeat(f"create topic {spec.name!r}", create, timeout_s):
+            if self._repeat(f"create topic {spec.name!r}", create, timeout_s, attempt_s=timeout_s):
                 created.add(spec.name)
         return created
 
@@ -123,10 +126,10 @@ class Admin:
         if not names:
             return {}
 
-        def describe(remaining_s: float) -> dict[str, TopicDescription]:
+        def describe(client: Any, remaining_s: float) -> dict[str, TopicDescription]:
             collection = confluent_kafka.TopicCollection(names)
             found = {}
-            for name, future in self._client.describe_topics(collection, request_timeout=remaining_s).items():
+            for name, future in client.describe_topics(collection, request_timeout=remaining_s).items():
                 try:
                     topic = future.result()
                 except confluent_kafka.KafkaException as error:
@@ -147,15 +150,15 @@ class Admin:
     def list_topics(self, *, timeout_s: float = _REQUEST_S) -> set[str]:
         """The names of all topics."""
         return self._repeat(
-            "list topics", lambda remaining_s: set(self._client.list_topics(timeout=remaining_s).topics), timeout_s
+            "list topics", lambda client, remaining_s: set(client.list_topics(timeout=remaining_s).topics), timeout_s
         )
 
     def topic_configs(self, topic: str, *, timeout_s: float = _REQUEST_S) -> dict[str, str]:
         """The topic's settings, defaults included."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
 
-        def describe(remaining_s: float) -> dict[str, str]:
-            entries = self._client.describe_configs([resource], request_timeout=remaining_s)[resource].result()
+        def describe(client: Any, remaining_s: float) -> dict[str, str]:
+            entries = client.describe_configs([resource], request_timeout=remaining_s)[resource].result()
             return {name: entry.value for name, entry in entries.items() if entry.value is not None}
 
         return self._repeat(f"read the settings of topic {topic!r}", describe, timeout_s, _NOT_THERE)
@@ -163,18 +166,18 @@ class Admin:
     def create_partitions(self, topic: str, total: int, *, timeout_s: float = _REQUEST_S) -> None:
         """Widen a topic to `total` partitions."""
 
-        def widen(remaining_s: float) -> None:
-            futures = self._client.create_partitions([NewPartitions(topic, total)], request_timeout=remaining_s)
+        def widen(client: Any, remaining_s: float) -> None:
+            futures = client.create_partitions([NewPartitions(topic, total)], request_timeout=remaining_s)
             futures[topic].result()
 
-        self._repeat(f"widen topic {topic!r} to {total} partitions", widen, timeout_s, _NOT_THERE)
+        self._repeat(f"widen topic {topic!r} to {total} partitions", widen, timeout_s, _NOT_THERE, timeout_s)
 
     def delete_topics(self, topics: Iterable[str], *, timeout_s: float = _REQUEST_S) -> None:
         """Delete topics; those that do not exist are no error."""
         names = list(dict.fromkeys(topics))
 
-        def delete(remaining_s: float) -> None:
-            for future in self._client.delete_topics(names, request_timeout=remaining_s).values():
+        def delete(client: Any, remaining_s: float) -> None:
+            for future in client.delete_topics(names, request_timeout=remaining_s).values():
                 try:
                     future.result()
                 except confluent_kafka.KafkaException as error:
@@ -223,8 +226,8 @@ class Admin:
         )
         topics = ", ".join(sorted({where.topic for where in queries}))
 
-        def ask(remaining_s: float) -> dict[TopicPartition, int]:
-            futures = self._client.list_offsets(specs, isolation_level=level, request_timeout=remaining_s)
+        def ask(client: Any, remaining_s: float) -> dict[TopicPartition, int]:
+            futures = client.list_offsets(specs, isolation_level=level, request_timeout=remaining_s)
             return {
                 TopicPartition(where.topic, where.partition): future.result().offset
                 for where, future in futures.items()
@@ -238,8 +241,8 @@ class Admin:
         """The group's committed offsets; empty for a group that does not exist."""
         request = confluent_kafka.ConsumerGroupTopicPartitions(group)
 
-        def ask(remaining_s: float) -> dict[TopicPartition, int]:
-            futures = self._client.list_consumer_group_offsets([request], request_timeout=remaining_s)
+        def ask(client: Any, remaining_s: float) -> dict[TopicPartition, int]:
+            futures = client.list_consumer_group_offsets([request], request_timeout=remaining_s)
             try:
                 answer = futures[group].result()
             except confluent_kafka.KafkaException as error:
@@ -254,7 +257,7 @@ class Admin:
                     offsets[TopicPartition(entry.topic, entry.partition)] = entry.offset
             return offsets
 
-        return self._repeat(f"read the offsets of consumer group {group!r}", ask, timeout_s)
+        return self._repeat(f"read the offsets of consumer group {group!r}", ask, timeout_s, attempt_s=timeout_s)
 
     def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, int], *, timeout_s: float = _REQUEST_S
@@ -272,13 +275,13 @@ class Admin:
         ]
         request = confluent_kafka.ConsumerGroupTopicPartitions(group, entries)
 
-        def alter(remaining_s: float) -> None:
-            answer = self._client.alter_consumer_group_offsets([request], request_timeout=remaining_s)[group].result()
+        def alter(client: Any, remaining_s: float) -> None:
+            answer = client.alter_consumer_group_offsets([request], request_timeout=remaining_s)[group].result()
             for entry in answer.topic_partitions or []:
                 if entry.error is not None:
                     raise confluent_kafka.KafkaException(entry.error)
 
-        self._repeat(f"alter the offsets of consumer group {group!r}", alter, timeout_s, _NOT_THERE)
+        self._repeat(f"alter the offsets of consumer group {group!r}", alter, timeout_s, _NOT_THERE, timeout_s)
 
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, timeout_s: float = _REQUEST_S
@@ -302,28 +305,28 @@ class Admin:
             KafkaError: with code NON_EMPTY_GROUP, the group has members.
         """
 
-        def delete(remaining_s: float) -> None:
+        def delete(client: Any, remaining_s: float) -> None:
             try:
-                self._client.delete_consumer_groups([group], request_timeout=remaining_s)[group].result()
+                client.delete_consumer_groups([group], request_timeout=remaining_s)[group].result()
             except confluent_kafka.KafkaException as error:
                 if code_of(error) not in _NO_GROUP:
                     raise
 
-        self._repeat(f"delete consumer group {group!r}", delete, timeout_s)
+        self._repeat(f"delete consumer group {group!r}", delete, timeout_s, attempt_s=timeout_s)
 
     def describe_group(self, group: str, *, timeout_s: float = _REQUEST_S) -> GroupDescription:
         """The group's state and members; a group that does not exist is DEAD and empty."""
 
-        def describe(remaining_s: float) -> GroupDescription:
+        def describe(client: Any, remaining_s: float) -> GroupDescription:
             try:
-                found = self._client.describe_consumer_groups([group], request_timeout=remaining_s)[group].result()
+                found = client.describe_consumer_groups([group], request_timeout=remaining_s)[group].result()
             except confluent_kafka.KafkaException as error:
                 if code_of(error) in _NO_GROUP:
                     return GroupDescription(group, "DEAD", ())
                 raise
             return GroupDescription(group, found.state.name, tuple(_member(member) for member in found.members))
 
-        return self._repeat(f"describe consumer group {group!r}", describe, timeout_s)
+        return self._repeat(f"describe consumer group {group!r}", describe, timeout_s, attempt_s=timeout_s)
 
     # --- fencing ------------------------------------------------------------------------------------------------------
 
@@ -350,26 +353,35 @@ class Admin:
             self._refusal = error
 
     def _repeat(
-        self, action: str, call: Callable[[float], _T], timeout_s: float, final: frozenset[str] = frozenset()
+        self,
+        action: str,
+        call: Callable[[Any, float], _T],
+        timeout_s: float,
+        final: frozenset[str] = frozenset(),
+        attempt_s: float | None = None,
     ) -> _T:
         # A topic that is unknown may just be new. Where it has to exist already, that answer is `final`.
         deadline = time.monotonic() + timeout_s
         while True:
-            if self._client is None:
+            # Held here until the call is over: the answer to a request whose client is gone never comes.
+            client = self._client
+            if client is None:
                 raise KafkaError(f"Could not {action}: the admin client is closed.")
             self._refusal = None
             try:
-                return call(max(0.1, deadline - time.monotonic()))
+                return call(client, max(0.1, min(attempt_s or _ATTEMPT_S, deadline - time.monotonic())))
             except confluent_kafka.KafkaException as error:
-                self._client.poll(0)
+                client.poll(0)
                 if self._refusal is not None:  # the request itself has only run out of time
                     raise kafka_error(self._refusal, action, self.brokers) from error
                 ours = kafka_error(error, action, self.brokers)
                 if not ours.retriable or ours.code in final or time.monotonic() + _RETRY_S >= deadline:
                     raise ours from error
-                if ours.code in _STALE:
-                    # librdkafka's admin keeps what it knows of leaders, even when a restarted broker refuses it.
-                    self._client = make_client(AdminClient, self._config)
+                if ours.code in _STALE or (attempt_s is None and isinstance(ours, KafkaTimeoutError)):
+                    # librdkafka's admin keeps what it knows of leaders, even when a restarted broker refuses it; and a
+                    # request that was on its way when a broker was lost may wait for an answer until its time is over.
+                    if self._client is client:
+                        self._client = make_client(AdminClient, self._config)
             time.sleep(_RETRY_S)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 
 from seamark.errors import BadRequestError, KafkaError
 from seamark.kafka import TopicPartition
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config, sink_group_id
+from seamark.kafka.group_offsets import GroupOffsets
 
 _HAS_MEMBERS = frozenset(
     {"UNKNOWN_MEMBER_ID", "NON_EMPTY_GROUP", "GROUP_SUBSCRIBED_TO_TOPIC", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"}
@@ -18,20 +20,34 @@ _HAS_MEMBERS = frozenset(
 class SinkOffsets:
     """The offsets of one sink connector. An offset is that of the next record to read."""
 
-    def __init__(self, connector: str, group_id: str, admin_config: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        connector: str,
+        group_id: str,
+        admin_config: Mapping[str, str],
+        consumer_config: Mapping[str, str] | None = None,
+    ) -> None:
         self.connector, self.group_id = connector, group_id
         self._admin = Admin(admin_config)
+        self._consumer_config = dict(admin_config if consumer_config is None else consumer_config)
+        self._group: GroupOffsets | None = None
+        self._lock = threading.Lock()
 
     @classmethod
     def for_connector(cls, connector_config: Mapping[str, str], worker_config: Mapping[str, str]) -> SinkOffsets:
         """The offsets of a connector, by the rules for group ids and client overrides."""
         name = connector_config["name"]
         admin = effective_client_config("admin", worker_config, connector_config, connector_name=name, task=None)
-        return cls(name, sink_group_id(worker_config, connector_config, name), admin)
+        consumer = effective_client_config("consumer", worker_config, connector_config, connector_name=name, task=None)
+        return cls(name, sink_group_id(worker_config, connector_config, name), admin, consumer)
 
     def close(self) -> None:
         """Let go of the broker."""
         self._admin.close()
+        with self._lock:
+            if self._group is not None:
+                self._group.close()
+                self._group = None
 
     def __enter__(self) -> SinkOffsets:
         return self
@@ -44,6 +60,28 @@ class SinkOffsets:
     def read(self, *, timeout_s: float = 30.0) -> dict[TopicPartition, int]:
         """The committed offsets."""
         return self._admin.group_offsets(self.group_id, timeout_s=timeout_s)
+
+    def read_of(self, partitions: Iterable[TopicPartition], *, timeout_s: float = 30.0) -> dict[TopicPartition, int]:
+        """The committed offsets of these partitions, asked as a consumer would: for what runs all the time."""
+        return self._as_consumer().read(partitions, timeout_s)
+
+    def commit(self, offsets: Mapping[TopicPartition, int], *, timeout_s: float = 30.0) -> None:
+        """Set offsets, as a consumer would: for what runs all the time.
+
+        Raises:
+            BadRequestError: the group has members: something else consumes with it.
+            KafkaError: the broker refused, or did not answer.
+        """
+        try:
+            self._as_consumer().commit(offsets, timeout_s)
+        except KafkaError as error:
+            raise self._explained(error, "commit") from error
+
+    def _as_consumer(self) -> GroupOffsets:
+        with self._lock:
+            if self._group is None:
+                self._group = GroupOffsets(self._consumer_config, self.group_id)
+            return self._group
 
     def alter(self, offsets: Mapping[TopicPartition, int | None], *, timeout_s: float = 30.0) -> None:
         """Set offsets, None to delete one. The two are separate requests, as in Kafka Connect.
