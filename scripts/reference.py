@@ -31,7 +31,7 @@ def worker_page() -> str:
 
 
 def connectors_page() -> str:
-    """Keys of all connectors, and of each connector and converter that comes with Seamark."""
+    """Keys of all connectors, and of each connector that comes with Seamark."""
     common = common_config_def()
     lines = [
         "# Connector configuration",
@@ -39,8 +39,8 @@ def connectors_page() -> str:
         "A connector is found by its Java class name, by an alias (`FileStreamSource`), or as `module:Class`.\n",
         "## All connectors\n",
         common.markdown(),
-        "Settings of converters start with `key.converter.`, `value.converter.` or `header.converter.`; client "
-        "settings with `producer.override.`, `consumer.override.` or `admin.override.`.\n",
+        "Settings of [converters](converters.md) start with `key.converter.`, `value.converter.` or "
+        "`header.converter.`; client settings with `producer.override.`, `consumer.override.` or `admin.override.`.\n",
         "## All source connectors\n",
         _without(source_config_def(), common).markdown(),
         "## All sink connectors\n",
@@ -51,9 +51,33 @@ def connectors_page() -> str:
     for info in plugins.connectors():
         if info.reference.startswith("seamark."):
             lines += _plugin(info, f"{info.kind} connector", plugins)
+    return "\n".join(lines)
+
+
+def converters_page() -> str:
+    """Keys of each converter that comes with Seamark."""
+    lines = [
+        "# Converters",
+        NOTE,
+        "Converters turn keys, values and headers into bytes and back. A connector that names one also brings its "
+        "settings; otherwise both come from the worker. Each setting below gets the prefix of what it is for:\n",
+        "```properties",
+        "value.converter=org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable=false",
+        "```\n",
+        "A converter is found by its Java class name, by its simple name, or as `module:Class`. The bytes are those of "
+        "the Java class; [differences](../differences.md) lists the exceptions.\n",
+    ]
+    plugins = Plugins()
+    kinds: dict[str, list[str]] = {}
+    infos = {}
     for info in plugins.converters():
-        if info.reference.startswith("seamark.") and (info.kind == "converter" or "Header" in info.class_name):
-            lines += _plugin(info, "converter", plugins)
+        if info.reference.startswith("seamark."):
+            kinds.setdefault(info.class_name, []).append(info.kind)
+            infos[info.class_name] = info
+    uses = {"converter": "keys and values", "header_converter": "headers"}
+    for name in sorted(infos, key=lambda name: name.rpartition(".")[2]):
+        lines += _plugin(infos[name], ", ".join(uses[kind] for kind in kinds[name]), plugins)
     return "\n".join(lines)
 
 
@@ -134,6 +158,7 @@ def pages() -> dict[Path, str]:
     return {
         PAGES / "worker.md": worker_page(),
         PAGES / "connectors.md": connectors_page(),
+        PAGES / "converters.md": converters_page(),
         PAGES / "transforms.md": transforms_page(),
     }
 

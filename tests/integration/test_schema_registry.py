@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import struct
+import subprocess
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -484,6 +486,27 @@ def test_credentials_are_sent(registry: RegistryServer) -> None:
     assert avro(registry).from_connect_data("t", STRING_SCHEMA, "x") is not None
     with pytest.raises(ConfigError, match=r"basic.auth.user.info must be provided"):
         avro(registry, basic_auth_credentials_source="USER_INFO")
+
+
+def test_tls_trusts_what_it_is_told_to(tmp_path: Path) -> None:
+    key, certificate, both = (tmp_path / name for name in ("key.pem", "certificate.pem", "both.pem"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2", "-addext",
+         "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    both.write_text(key.read_text() + certificate.read_text())
+    trust = {
+        "schema.registry.ssl.truststore.type": "PEM",
+        "schema.registry.ssl.truststore.location": str(certificate),
+    }
+    with running_registry(both) as registry:
+        assert avro(registry, **trust).from_connect_data("t", STRING_SCHEMA, "x") is not None
+        with pytest.raises(RetriableError, match="certificate verify failed"):
+            avro(registry, max_retries="0").from_connect_data("t", STRING_SCHEMA, "x")
+        java_store = {**trust, "schema.registry.ssl.truststore.type": "JKS"}
+        with pytest.raises(ConfigError, match="A trust store of type JKS cannot be read"):
+            avro(registry, **java_store).from_connect_data("t", STRING_SCHEMA, "x")
 
 
 def test_tokens_and_other_headers_are_sent(registry: RegistryServer) -> None:

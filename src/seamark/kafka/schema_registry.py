@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import httpx
 
 from seamark.errors import ConfigError, DataError, RetriableError
+from seamark.kafka.security import kafka_python_config
 
 _CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
@@ -77,11 +78,8 @@ class RegistryConfig:
     retry_max_wait_s: float = 20.0
     latest_ttl_s: float | None = None
     """How long the latest version of a subject is believed to be the latest; None for ever."""
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
-    verify: bool = True
-    proxy: str | None = None
+    ssl: Mapping[str, str] = field(default_factory=dict)
+    """Kafka's own ``ssl.*`` settings."""
 
 
 class SchemaRegistryClient:
@@ -214,7 +212,6 @@ class SchemaRegistryClient:
                 headers=headers,
                 timeout=httpx.Timeout(config.read_timeout_s, connect=config.connect_timeout_s),
                 verify=_tls(config),
-                proxy=config.proxy,
                 trust_env=False,  # a worker's settings are in its configuration
             )
         return self._http
@@ -223,11 +220,7 @@ class SchemaRegistryClient:
 def _tls(config: RegistryConfig) -> ssl.SSLContext:
     if not any(url.strip().startswith("https:") for url in config.urls):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # not used, but httpx would load all certificates for its own
-    context = ssl.create_default_context(cafile=config.ca_file)
-    if not config.verify:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if config.cert_file is not None:
-        context.load_cert_chain(config.cert_file, config.key_file)
+    context: ssl.SSLContext = kafka_python_config({"security.protocol": "SSL", **config.ssl})["ssl_context"]
     return context
 
 

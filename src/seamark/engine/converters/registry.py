@@ -30,6 +30,8 @@ _TOPIC, _RECORD, _TOPIC_RECORD = "TopicNameStrategy", "RecordNameStrategy", "Top
 _HEADER = struct.Struct(">bI")
 _MAGIC = 0
 _HEADERS_PREFIX = "request.header."
+_CLIENT_PREFIX = "schema.registry."
+_SSL_PREFIX = f"{_CLIENT_PREFIX}ssl."
 
 Parsed = TypeVar("Parsed")
 """What a converter knows about a schema of the registry."""
@@ -80,9 +82,9 @@ def _define_connection(definition: ConfigDef) -> None:
         doc="Where user and password come from: the address, or `basic.auth.user.info`.",
     )
     definition.define(
-        "basic.auth.user.info", Type.PASSWORD, "", importance=Importance.MEDIUM, doc="`user:password`, for USER_INFO."
+        "basic.auth.user.info", Type.PASSWORD, None, importance=Importance.MEDIUM, doc="`user:password`, for USER_INFO."
     )
-    definition.define("bearer.auth.token", Type.PASSWORD, "", importance=Importance.MEDIUM, doc="A bearer token.")
+    definition.define("bearer.auth.token", Type.PASSWORD, None, importance=Importance.MEDIUM, doc="A bearer token.")
     for key, default, doc in (
         ("http.connect.timeout.ms", 60_000, "How long a connection may take."),
         ("http.read.timeout.ms", 60_000, "How long an answer may take."),
@@ -93,11 +95,16 @@ def _define_connection(definition: ConfigDef) -> None:
     ):
         definition.define(key, Type.INT, default, importance=Importance.LOW, doc=doc)
     for key, doc in (
-        ("schema.registry.ssl.ca.location", "A file with the certificates to trust, in PEM."),
-        ("schema.registry.ssl.certificate.location", "A file with the client's certificate, in PEM."),
-        ("schema.registry.ssl.key.location", "A file with the client's key, in PEM."),
+        ("truststore.type", "`PEM` is the only type of trust store that can be read."),
+        ("truststore.location", "A file with the certificates to trust; without it, those that the system trusts."),
+        ("keystore.type", "`PEM` is the only type of key store that can be read."),
+        ("keystore.location", "A file with the client's key and certificate."),
+        ("endpoint.identification.algorithm", "Empty to accept a certificate that was made out to another host."),
     ):
-        definition.define(key, Type.STRING, None, importance=Importance.LOW, doc=doc)
+        definition.define(f"{_SSL_PREFIX}{key}", Type.STRING, None, importance=Importance.LOW, doc=doc)
+    definition.define(
+        f"{_SSL_PREFIX}key.password", Type.PASSWORD, None, importance=Importance.LOW, doc="The password of the key."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +130,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
         known = self.config_def()
         settings = dict(config)
         for key in known.names():
-            prefixed = f"schema.registry.{key}"
+            prefixed = f"{_CLIENT_PREFIX}{key}"
             if prefixed in config and key not in config:
                 settings[key] = config[prefixed]
         values = known.parse(settings)
@@ -138,7 +145,8 @@ class RegistryConverter(Converter, Generic[Parsed]):
         headers = {
             key.removeprefix(_HEADERS_PREFIX): value for key, value in config.items() if key.startswith(_HEADERS_PREFIX)
         }
-        self.registry = SchemaRegistryClient(_client_config(values, headers))
+        tls = {key.removeprefix(_CLIENT_PREFIX): value for key, value in config.items() if key.startswith(_SSL_PREFIX)}
+        self.registry = SchemaRegistryClient(_client_config(values, headers, tls))
         self._encoders: LruCache[tuple[str, Schema | None], tuple[bytes, Callable[[bytearray, Any], None]]] = LruCache(
             self.cache_size(values)
         )
@@ -273,7 +281,7 @@ class RegistryConverter(Converter, Generic[Parsed]):
         return self.decoder(parsed, version)
 
 
-def _client_config(values: Mapping[str, Any], headers: Mapping[str, str]) -> RegistryConfig:
+def _client_config(values: Mapping[str, Any], headers: Mapping[str, str], tls: Mapping[str, str]) -> RegistryConfig:
     user_info = _secret(values["basic.auth.user.info"])
     if values["basic.auth.credentials.source"] == "USER_INFO" and not user_info:
         raise ConfigError(
@@ -292,9 +300,7 @@ def _client_config(values: Mapping[str, Any], headers: Mapping[str, str]) -> Reg
         retry_wait_s=values["retries.wait.ms"] / 1000,
         retry_max_wait_s=values["retries.max.wait.ms"] / 1000,
         latest_ttl_s=None if ttl < 0 else float(ttl),
-        ca_file=values["schema.registry.ssl.ca.location"],
-        cert_file=values["schema.registry.ssl.certificate.location"],
-        key_file=values["schema.registry.ssl.key.location"],
+        ssl=tls,
     )
 
 
