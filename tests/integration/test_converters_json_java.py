@@ -311,6 +311,7 @@ READ_WITH_SCHEMAS = [
     ('{"type":"int32","optional":1,"name":2,"version":"3","doc":4,"parameters":5}', "1"),
     ('{"type":"int32","version":3000000000,"parameters":{}}', "1"),
     ('{"type":"int32","version":1.5,"parameters":{"b":"1","a":"2"}}', "1"),
+    ('{"type":"int32","version":007}', "01"),
     ('{"type":"int32","parameters":{"b":1}}', "1"),
     *(
         (f'{{"type":"array","items":{items}}}', payload)

@@ -177,7 +177,10 @@ class JsonConverter(Converter, HeaderConverter):
         if not data.startswith(_ENVELOPE_START.encode()):
             return
         text = data.decode("utf-8", "replace")
-        _, end = json.JSONDecoder().raw_decode(text, len(_ENVELOPE_START))
+        try:
+            _, end = json.JSONDecoder().raw_decode(text, len(_ENVELOPE_START))
+        except ValueError:  # Jackson reads a little more than JSON
+            return
         if text.startswith(_ENVELOPE_MIDDLE, end):
             start = text[: end + len(_ENVELOPE_MIDDLE)].encode()
             self._envelopes.insert(0, (start, schema, read))

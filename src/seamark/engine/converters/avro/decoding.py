@@ -31,14 +31,17 @@ class Input:
         """The next whole number."""
         data, position = self.data, self.position
         byte = data[position]
-        position += 1
-        number, shift = byte & 127, 7
+        if byte < 128:  # most are
+            self.position = position + 1
+            return (byte >> 1) ^ -(byte & 1)
+        number, shift = 0, 0
         while byte > 127:
-            byte = data[position]
-            position += 1
             number |= (byte & 127) << shift
             shift += 7
-        self.position = position
+            position += 1
+            byte = data[position]
+        number |= byte << shift
+        self.position = position + 1
         return wrap((number >> 1) ^ -(number & 1), 64)
 
     def take(self, count: int) -> bytes:
@@ -52,7 +55,13 @@ class Input:
 
     def string(self) -> str:
         """The next text."""
-        return self.take(self.long()).decode("utf-8", "replace")
+        size = self.long()
+        start = self.position
+        end = start + size
+        if size < 0 or end > len(self.data):
+            raise DataError(f"Avro data is cut off: {size} bytes are missing from {start} on")
+        self.position = end
+        return self.data[start:end].decode("utf-8", "replace")
 
 
 Decode = Callable[[Input], Any]

@@ -92,14 +92,7 @@ class Encoders:
             return encode_anything
         if avro.kind == "union":
             return self._union(schema, avro)
-        encode = self._plain(schema, avro)
-
-        def encode_required(out: bytearray, value: Any) -> None:
-            if value is None:
-                raise DataError("Found null value for non-optional schema")
-            encode(out, value)
-
-        return encode_required
+        return self._plain(schema, avro)
 
     def _union(self, schema: Schema, avro: AvroType) -> Encode:
         kinds = [branch.kind for branch in avro.branches]
@@ -221,6 +214,8 @@ def _struct_of(schema: Schema, value: Any) -> Struct:
 
 
 def _wrong_type(kind: Type, value: Any) -> DataError:
+    if value is None:
+        return DataError("Found null value for non-optional schema")
     return DataError(f"Invalid type for {kind.name}: class {java_class(value)}")
 
 
@@ -240,7 +235,7 @@ def _integer(kind: Type) -> Encode:
     low, high = -(1 << (BITS[kind] - 1)), (1 << (BITS[kind] - 1)) - 1
 
     def encode(out: bytearray, value: Any) -> None:
-        if not isinstance(value, int) or isinstance(value, bool):
+        if type(value) is not int and (not isinstance(value, int) or isinstance(value, bool)):
             raise _wrong_type(kind, value)
         if not low <= value <= high:
             raise DataError(f"{value} is out of range for {kind.name}")
@@ -270,7 +265,10 @@ def _boolean(out: bytearray, value: Any) -> None:
 def _string(out: bytearray, value: Any) -> None:
     if not isinstance(value, str):
         raise _wrong_type(Type.STRING, value)
-    write_bytes(out, value.encode("utf-8", "replace"))
+    data = value.encode("utf-8", "replace")
+    size = len(data)
+    out += _SMALL[size] if size < 64 else _zigzag(size)
+    out += data
 
 
 def _bytes(out: bytearray, value: Any) -> None:
@@ -284,6 +282,8 @@ def _enum(avro: AvroType) -> Encode:
 
     def encode(out: bytearray, value: Any) -> None:
         if value not in prefixes:
+            if not isinstance(value, str):
+                raise _wrong_type(Type.STRING, value)
             raise DataError(f"{value!r} is not a symbol of Avro enum {avro.full_name}: {', '.join(avro.symbols)}")
         out += prefixes[value]
 
@@ -295,6 +295,8 @@ def _fixed(schema: Schema, avro: AvroType) -> Encode:
     is_decimal = schema.name == logical.Decimal.LOGICAL_NAME
 
     def encode(out: bytearray, value: Any) -> None:
+        if value is None:
+            raise _wrong_type(Type.BYTES, value)
         if is_decimal:
             number = int.from_bytes(logical.Decimal.from_logical(schema, value), "big", signed=True)
             try:
@@ -312,9 +314,18 @@ def _fixed(schema: Schema, avro: AvroType) -> Encode:
 
 
 def _logical(schema: Schema) -> Encode:
-    if schema.name == logical.Decimal.LOGICAL_NAME:
-        return lambda out, value: write_bytes(out, logical.Decimal.from_logical(schema, value))
-    return lambda out, value: write_long(out, logical.from_logical(schema, value))
+    is_decimal = schema.name == logical.Decimal.LOGICAL_NAME
+
+    def encode(out: bytearray, value: Any) -> None:
+        if value is None:
+            raise _wrong_type(schema.type, value)
+        encoded = logical.from_logical(schema, value)
+        if is_decimal:
+            write_bytes(out, encoded)
+        else:
+            write_long(out, encoded)
+
+    return encode
 
 
 def _array(encode_item: Encode) -> Encode:
