@@ -137,6 +137,36 @@ def test_an_epoch_yields_its_turn_while_another_waits_for_slots() -> None:
     assert running.decide(100.0 + TURN_S, starving=True) is Directive.STOP
 
 
+def test_a_turn_begins_when_a_slot_was_had_not_while_waiting_for_one() -> None:
+    late = epoch_of(idle_ms=None)
+    table = table_of(late)
+    now = 100.0 + 10 * TURN_S
+    table.acquire("e-0", 0, now)
+    assert late.decide(now + 1, starving=True) is Directive.CONTINUE
+    assert late.decide(now + TURN_S, starving=True) is Directive.STOP
+    assert late.has_yielded
+
+
+def test_who_gives_way_can_tell_whether_others_still_wait() -> None:
+    waiting = epoch_of(2, now=100.0)
+    table = table_of(waiting)
+    assert table.has_waiting(opened_before=101.0)
+    assert not table.has_waiting(opened_before=100.0)  # they came later
+    table.acquire("e-0", 0, 102.0)
+    assert table.has_waiting(opened_before=101.0)
+    table.acquire("e-1", 1, 103.0)
+    assert not table.has_waiting(opened_before=101.0)
+
+
+def test_a_task_that_got_its_slot_after_the_stop_was_not_served() -> None:
+    epoch = epoch_of(2)
+    table = table_of(epoch)
+    table.acquire("e-0", 0, 100.0)
+    epoch.stop(Ending.WORKED)
+    table.acquire("e-1", 1, 101.0)
+    assert [lease.was_served for lease in epoch.leases] == [True, False]
+
+
 # over the wire
 
 
