@@ -23,6 +23,8 @@ _REQUEST_S: Final = 30.0
 _ATTEMPT_S: Final = 5.0
 _RETRY_S: Final = 0.1
 _POLL_S: Final = 0.05
+_CLOSE_S: Final = 1.0
+_SESSION_MS: Final = 6000
 
 
 class GroupOffsets:
@@ -38,7 +40,7 @@ class GroupOffsets:
         """
         config = librdkafka_config({**java_config, "group.id": group}, "consumer")
         config.pop("group.instance.id", None)
-        config["enable.auto.commit"] = False
+        config |= {"enable.auto.commit": False, "session.timeout.ms": _SESSION_MS}
         config["logger"] = librdkafka_logger()
         config["on_commit"] = self._on_commit
         self.group, self.brokers = group, str(config["bootstrap.servers"])
@@ -85,7 +87,10 @@ class GroupOffsets:
     def close(self) -> None:
         """Let go of the broker."""
         with self._lock:
-            self._consumer.close()
+            # It waits for a commit that was given up, with a lost broker as long as the session of a member would last.
+            closing = threading.Thread(target=self._consumer.close, name=f"close-{self.group}", daemon=True)
+            closing.start()
+        closing.join(_CLOSE_S)
 
     def _commit(self, wanted: list[Any], deadline: float, action: str, timeout_s: float) -> None:
         # Committing synchronously would wait for a coordinator as long as it takes.
