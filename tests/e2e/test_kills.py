@@ -78,7 +78,7 @@ class Scene:
         for file in self.files:
             file.start()
 
-    def await_flow(self, within_s: float = 60.0) -> None:
+    def await_flow(self, within_s: float = 90.0) -> None:
         """Wait until lines that do not exist yet have come through each of the connectors."""
         wanted = {file.label: file.written + 100 for file in self.files}
 
