@@ -182,7 +182,8 @@ def time_until(count: Callable[[], int], total: int, created: float, timeout_s: 
     first: tuple[float, int] | None = None
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        now, value = time.monotonic(), count()
+        value = count()
+        now = time.monotonic()  # after the look, which may take its time
         if value > 0 and first is None:
             first = (now, value)
         if value >= total:
