@@ -37,9 +37,13 @@ def up(
     """Run everything in one process: Kafka (unless bootstrap.servers is set), Spark, a worker, an example pipeline."""
     logs.configure()
     stopped = threading.Event()
+    _catch_signals(stopped)
+    _Up(properties, data_dir.resolve(), example, stopped).run()
+
+
+def _catch_signals(stopped: threading.Event) -> None:
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopped.set())
-    _Up(properties, data_dir.resolve(), example, stopped).run()
 
 
 class _Up:
@@ -73,6 +77,8 @@ class _Up:
             stack.callback(worker.stop)
             with self._step("Spark and the worker"):
                 worker.start()
+            # PySpark puts a handler of its own in place of ours, which cancels all jobs instead of letting them commit.
+            _catch_signals(self._stopped)
             pipeline = self._start_example(worker, stack) if self._with_example else None
             self._tell_where(worker, pipeline)
             while not self._stopped.wait(_REPORT_S):
