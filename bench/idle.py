@@ -18,7 +18,7 @@ def run(bench: Bench) -> None:
         before = side.memory_mb()
         names = [_create(bench, side, number) for number in range(CONNECTORS)]
         tracker = side.worker.spark.sparkContext.statusTracker()
-        eventually(lambda: not tracker.getActiveStageIds(), within_s=300)
+        eventually(lambda: side.worker.idle == CONNECTORS, within_s=300, message="connectors that are not idle")
         # Spark keeps a Python worker for a minute in case another task comes.
         eventually(lambda: _python_workers() <= 1, within_s=180, message="Python workers left")
         began, cpu = time.monotonic(), _own_cpu(bench)
@@ -26,13 +26,18 @@ def run(bench: Bench) -> None:
         while time.monotonic() - began < WATCH_S:
             time.sleep(0.5)
             slots = max(slots, len(tracker.getActiveStageIds()))
-        share = (_own_cpu(bench) - cpu) / (time.monotonic() - began)
-        memory = side.memory_mb()
+        # One that ended meanwhile has taken what it spent with it; it was waiting for its end.
+        spent = sum(seconds - cpu.get(process, 0.0) for process, seconds in _own_cpu(bench).items())
+        share = spent / (time.monotonic() - began)
+        memory, descriptors = side.memory_mb(), psutil.Process().num_fds()
         print(f"   {share * 100:.1f} % of a core (wanted: under 10)   {slots} Spark jobs active (wanted: 0)")
-        print(f"   {memory:,.0f} MB in all, {(memory - before) / CONNECTORS:.2f} MB per connector")
+        print(
+            f"   {memory:,.0f} MB in all, {(memory - before) / CONNECTORS:.2f} MB per connector; {descriptors} open files"
+        )
         bench.results["idle: % of a core"] = round(share * 100, 1)
         bench.results["idle: Spark jobs active"] = slots
         bench.results["idle: MB"] = round(memory)
+        bench.results["idle: open files"] = descriptors
         for name in names:
             side.delete(name)
 
@@ -54,6 +59,7 @@ def _python_workers() -> int:
     return sum("-m seamark.engine.spark_daemon" in " ".join(cmdline(child)) for child in children)
 
 
-def _own_cpu(bench: Bench) -> float:
+def _own_cpu(bench: Bench) -> dict[int, float]:
     """Of this process and its children, without the broker."""
-    return cpu_seconds(os.getpid()) - cpu_seconds(bench.broker.pid or os.getpid())
+    broker = cpu_seconds(bench.broker.pid) if bench.broker.pid else {}
+    return {process: seconds for process, seconds in cpu_seconds(os.getpid()).items() if process not in broker}

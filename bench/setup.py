@@ -147,17 +147,17 @@ def tree_memory_mb(pid: int) -> float:
     return sum(own_mb(process) for process in (root, *root.children(recursive=True)))
 
 
-def cpu_seconds(pid: int) -> float:
-    """Processor time of a process and everything below it."""
-    total = 0.0
+def cpu_seconds(pid: int) -> dict[int, float]:
+    """Processor time so far of a process and of each one below it, by process id."""
+    spent: dict[int, float] = {}
     root = psutil.Process(pid)
     for process in (root, *root.children(recursive=True)):
         try:
             times = process.cpu_times()
         except psutil.Error:
             continue
-        total += times.user + times.system
-    return total
+        spent[process.pid] = times.user + times.system
+    return spent
 
 
 @dataclass(frozen=True)

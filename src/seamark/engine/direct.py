@@ -202,6 +202,7 @@ class DirectStage(Stage):
     def _watch(self, epoch: Epoch, job: threading.Thread) -> None:
         grace_s = self._worker.task_shutdown_graceful_timeout_ms / 1000
         cancel_at: float | None = None
+        is_done = False
         while job.is_alive():
             job.join(WATCH_S)
             now = time.monotonic()
@@ -220,6 +221,10 @@ class DirectStage(Stage):
                 cancel_at = now + (min(QUEUED_S, grace_s) if is_queued else grace_s)
             if cancel_at is not None and now >= cancel_at and job.is_alive():
                 late = [lease.task for lease in epoch.leases if lease.state is not LeaseState.RELEASED]
+                if not late and not is_done:
+                    # Every task has done its work; only Spark, on a busy machine, is slow to end the job.
+                    is_done, cancel_at = True, now + 3 * grace_s
+                    continue
                 reason = "lost their leases" if epoch.stop_reason is None else "were told to end"
                 log.warning("[%s] tasks %s %s and have not ended; Spark ends them", self.environment.name, late, reason)
                 cancel_jobs(self.environment.spark, epoch.id)

@@ -66,8 +66,9 @@ class DirectSinkStage(DirectStage):
         super().__init__(environment)
         worker, config, name = environment.worker.raw, environment.config, environment.name
         self._consumer_config = effective_client_config("consumer", worker, config, connector_name=name, task=None)
-        self._admin = Admin(effective_client_config("admin", worker, config, connector_name=name, task=None))
-        self._offsets = SinkOffsets.for_connector(config, worker)
+        admin_config = effective_client_config("admin", worker, config, connector_name=name, task=None)
+        self._admin = environment.admins.borrow(admin_config)
+        self._offsets = SinkOffsets.for_connector(config, worker, self._admin)
         self._planned: dict[TopicPartition, int] = {}
         self._looked_at = 0.0
         self._is_outdated = False
@@ -99,6 +100,8 @@ class DirectSinkStage(DirectStage):
             except KafkaError as error:  # it is watched with what was planned, which may only wake it needlessly
                 log.warning("[%s] is idle, but its offsets cannot be read yet: %s", self.environment.name, error)
                 return outcome
+            finally:
+                self._offsets.rest()
             self._planned |= committed
         return outcome
 
@@ -140,7 +143,7 @@ class DirectSinkStage(DirectStage):
     def close(self) -> None:
         super().close()
         self._offsets.close()
-        self._admin.close()
+        self.environment.admins.give_back(self._admin)
 
     def _partitions(self) -> list[TopicPartition]:
         return self._admin.partitions_of(subscribed_topics(self.environment.config, self._admin))

@@ -84,7 +84,7 @@ class DirectSourceStage(DirectStage):
         self._admin: Admin | None = None
         if environment.exactly_once:
             name, worker = environment.name, environment.worker.raw
-            self._admin = Admin(
+            self._admin = environment.admins.borrow(
                 effective_client_config("admin", worker, environment.config, connector_name=name, task=None)
             )
 
@@ -127,7 +127,7 @@ class DirectSourceStage(DirectStage):
     def close(self) -> None:
         super().close()
         if self._admin is not None:
-            self._admin.close()
+            self.environment.admins.give_back(self._admin)
 
     def run(self) -> StageOutcome:
         self._idle_offsets = None

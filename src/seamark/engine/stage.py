@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from seamark.kafka.admin_pool import AdminPool
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -37,6 +39,7 @@ class StageEnvironment:
     plugins: Plugins
     leases: LeaseServer
     exactly_once: bool = False
+    admins: AdminPool = field(default_factory=AdminPool)
 
 
 class Ending(Enum):

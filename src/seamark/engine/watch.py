@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from seamark.connector.sink import TopicPartition
 from seamark.engine.stage import Stage
 from seamark.kafka.admin import Admin
+from seamark.kafka.admin_pool import AdminPool, Key, cluster_key
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +33,12 @@ class _Idle:
 class WorkWatcher:
     """Wakes idle stages when there is work."""
 
-    def __init__(self, tick_s: float = TICK_S) -> None:
+    def __init__(self, tick_s: float = TICK_S, admins: AdminPool | None = None) -> None:
         self._tick_s = tick_s
+        self._pool = admins or AdminPool()
         self._lock = threading.Lock()
         self._idle: dict[int, _Idle] = {}
-        self._admins: dict[frozenset[tuple[str, str]], Admin] = {}
+        self._admins: dict[Key, Admin] = {}
         self._stopped = threading.Event()
         self._someone = threading.Event()
         self._thread = threading.Thread(target=self._run, name="idle-watch", daemon=True)
@@ -52,7 +54,8 @@ class WorkWatcher:
         if self._thread.is_alive():
             self._thread.join(10)
         for admin in self._admins.values():
-            admin.close()
+            self._pool.give_back(admin)
+        self._admins.clear()
 
     def add(self, stage: Stage, cluster: Mapping[str, str], wake: Callable[[], None]) -> None:
         """Call `wake` once, when the stage has work. `cluster` are the admin settings for its Kafka."""
@@ -84,13 +87,13 @@ class WorkWatcher:
                 entry.wake()
 
     def _with_work(self, idle: list[_Idle]) -> list[_Idle]:
-        by_cluster: dict[frozenset[tuple[str, str]], list[tuple[_Idle, Mapping[TopicPartition, int]]]] = {}
+        by_cluster: dict[Key, list[tuple[_Idle, Mapping[TopicPartition, int]]]] = {}
         found = []
         for entry in idle:
             try:
                 positions = entry.stage.watch_positions()
                 if positions is not None:
-                    key = frozenset((k, v) for k, v in entry.cluster.items() if k != "client.id")
+                    key = cluster_key(entry.cluster)
                     by_cluster.setdefault(key, []).append((entry, positions))
                 elif self._has_work(entry):
                     found.append(entry)
@@ -110,14 +113,12 @@ class WorkWatcher:
             return (time.monotonic() - entry.since) * 1000 >= entry.stage.environment.worker.idle_poll_ms
         return answer
 
-    def _behind(
-        self, cluster: frozenset[tuple[str, str]], entries: list[tuple[_Idle, Mapping[TopicPartition, int]]]
-    ) -> list[_Idle]:
+    def _behind(self, cluster: Key, entries: list[tuple[_Idle, Mapping[TopicPartition, int]]]) -> list[_Idle]:
         partitions = sorted({partition for _, positions in entries for partition in positions})
         if not partitions:
             return []
         try:
-            admin = self._admins.get(cluster) or self._admins.setdefault(cluster, Admin(dict(cluster)))
+            admin = self._admins.get(cluster) or self._admins.setdefault(cluster, self._pool.borrow(dict(cluster)))
             ends = admin.list_offsets(dict.fromkeys(partitions, "latest"))
         except Exception as error:
             log.warning("The ends of %d idle partitions could not be read: %s", len(partitions), error)

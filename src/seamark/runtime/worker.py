@@ -23,6 +23,7 @@ from seamark.engine.stage import Stage, StageEnvironment, TaskProgress
 from seamark.engine.transform_chain import TransformChain
 from seamark.engine.watch import WorkWatcher
 from seamark.errors import AlreadyExistsError, ConfigError, NotFoundError
+from seamark.kafka.admin_pool import AdminPool
 from seamark.kafka.clients import effective_client_config
 from seamark.runtime.runner import ConnectorRunner, stage_for
 from seamark.runtime.states import ConnectorStatus, State, TargetState
@@ -44,7 +45,8 @@ class Worker:
         self.plugins = Plugins(config.plugin_path)
         self._spark, self._owns_spark = spark, spark is None
         self._leases = LeaseServer(host=self._lease_host())
-        self._watcher = WorkWatcher()
+        self._admins = AdminPool()
+        self._watcher = WorkWatcher(admins=self._admins)
         self._offsets: OffsetStore | None = None
         self._runners: dict[str, ConnectorRunner] = {}
         self._lock = threading.RLock()
@@ -151,6 +153,11 @@ class Worker:
         """How far a connector is."""
         return self.runner(name).progress()
 
+    @property
+    def idle(self) -> int:
+        """How many connectors wait for work, without a place on Spark."""
+        return self._watcher.watched
+
     def connectors(self) -> list[str]:
         """The names of this worker's connectors."""
         with self._lock:
@@ -244,6 +251,7 @@ class Worker:
             offsets=store,
             plugins=self.plugins,
             leases=self._leases,
+            admins=self._admins,
             exactly_once=self.config.exactly_once and isinstance(connector, SourceConnector),
         )
         return stage_for(environment)

@@ -26,28 +26,37 @@ class SinkOffsets:
         group_id: str,
         admin_config: Mapping[str, str],
         consumer_config: Mapping[str, str] | None = None,
+        admin: Admin | None = None,
     ) -> None:
+        """`admin`, if given, is shared with others and stays open."""
         self.connector, self.group_id = connector, group_id
-        self._admin = Admin(admin_config)
+        self._admin, self._owns_admin = admin or Admin(admin_config), admin is None
         self._consumer_config = dict(admin_config if consumer_config is None else consumer_config)
         self._group: GroupOffsets | None = None
         self._lock = threading.Lock()
 
     @classmethod
-    def for_connector(cls, connector_config: Mapping[str, str], worker_config: Mapping[str, str]) -> SinkOffsets:
+    def for_connector(
+        cls, connector_config: Mapping[str, str], worker_config: Mapping[str, str], shared: Admin | None = None
+    ) -> SinkOffsets:
         """The offsets of a connector, by the rules for group ids and client overrides."""
         name = connector_config["name"]
         admin = effective_client_config("admin", worker_config, connector_config, connector_name=name, task=None)
         consumer = effective_client_config("consumer", worker_config, connector_config, connector_name=name, task=None)
-        return cls(name, sink_group_id(worker_config, connector_config, name), admin, consumer)
+        return cls(name, sink_group_id(worker_config, connector_config, name), admin, consumer, shared)
 
     def close(self) -> None:
         """Let go of the broker."""
-        self._admin.close()
+        if self._owns_admin:
+            self._admin.close()
+        self.rest()
+
+    def rest(self) -> None:
+        """Let go of what is only needed while the connector works; the next use takes it up again."""
         with self._lock:
-            if self._group is not None:
-                self._group.close()
-                self._group = None
+            group, self._group = self._group, None
+        if group is not None:
+            group.close()
 
     def __enter__(self) -> SinkOffsets:
         return self
