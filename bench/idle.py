@@ -31,9 +31,8 @@ def run(bench: Bench) -> None:
         share = spent / (time.monotonic() - began)
         memory, descriptors = side.memory_mb(), psutil.Process().num_fds()
         print(f"   {share * 100:.1f} % of a core (wanted: under 10)   {slots} Spark jobs active (wanted: 0)")
-        print(
-            f"   {memory:,.0f} MB in all, {(memory - before) / CONNECTORS:.2f} MB per connector; {descriptors} open files"
-        )
+        each = (memory - before) / CONNECTORS
+        print(f"   {memory:,.0f} MB in all, {each:.2f} MB per connector; {descriptors} open files")
         bench.results["idle: % of a core"] = round(share * 100, 1)
         bench.results["idle: Spark jobs active"] = slots
         bench.results["idle: MB"] = round(memory)
