@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+
+from seamark.cli.signals import run_until_told
 
 DEFAULT_DATA_DIR: Final = Path(".seamark") / "broker"
 _LIVENESS_POLL_S: Final = 0.5
@@ -30,31 +32,29 @@ def broker(
     host: Annotated[str, typer.Option(help="The address to bind and to tell clients.")] = "127.0.0.1",
 ) -> None:
     """Run a single-node Kafka until SIGTERM or Ctrl-C, and print its bootstrap address."""
-    from seamark.errors import BrokerError
+    run_until_told(lambda stopping: _run(data_dir, port, host, stopping))
+
+
+def _run(data_dir: Path, port: int | None, host: str, stopping: threading.Event) -> None:
+    from seamark.errors import BrokerError, JarError
     from seamark.kafka.broker import EmbeddedBroker
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _end)
-    started = time.monotonic()
+    began = time.monotonic()
     try:
         with EmbeddedBroker(data_dir, port=port, host=host) as running:
             print(running.bootstrap_servers, flush=True)
-            took = time.monotonic() - started
+            took = time.monotonic() - began
             note(f"Kafka is up after {took:.1f} s; data in {running.data_dir}. Ctrl-C stops it.")
-            while running.is_running:
-                time.sleep(_LIVENESS_POLL_S)
-            raise BrokerError(f"The broker ended by itself; {str(running.data_dir / 'broker.log')!r} says why")
-    except KeyboardInterrupt:
-        note("Kafka has stopped.")
+            while not stopping.wait(_LIVENESS_POLL_S):
+                if not running.is_running:
+                    raise BrokerError(f"The broker ended by itself; {str(running.data_dir / 'broker.log')!r} says why")
+    except JarError:
+        # The terminal tells a download to stop, too, which fails then.
+        if not stopping.is_set():
+            raise
+    note("Kafka has stopped.")
 
 
 def note(text: str) -> None:
     """Say something to the person at the terminal; stdout is for data."""
     print(text, file=sys.stderr, flush=True)
-
-
-def _end(*_: object) -> None:
-    # Once is enough: a second signal must not interrupt the clean stop that the first one began.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from seamark.cli import logs
+from seamark.cli.signals import run_until_told
 
 if TYPE_CHECKING:
     from seamark.runtime.example import ExamplePipeline
@@ -36,18 +37,11 @@ def up(
 ) -> None:
     """Run everything in one process: Kafka (unless bootstrap.servers is set), Spark, a worker, an example pipeline."""
     logs.configure()
-    stopped = threading.Event()
-    _catch_signals(stopped)
-    _Up(properties, data_dir.resolve(), example, stopped).run()
-
-
-def _catch_signals(stopped: threading.Event) -> None:
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: stopped.set())
+    run_until_told(lambda stopping: _Up(properties, data_dir.resolve(), example, stopping).run())
 
 
 class _Up:
-    def __init__(self, properties: Path | None, data_dir: Path, example: bool, stopped: threading.Event) -> None:
+    def __init__(self, properties: Path | None, data_dir: Path, example: bool, stopping: threading.Event) -> None:
         from seamark.config.properties import read_properties
         from seamark.config.worker import WorkerConfig
 
@@ -57,43 +51,55 @@ class _Up:
             "group.id": "seamark-up",
         }
         self._config = WorkerConfig({**defaults, **(read_properties(properties) if properties else {})})
-        self._data_dir, self._with_example, self._stopped = data_dir, example, stopped
+        self._data_dir, self._with_example, self._stopping = data_dir, example, stopping
         self._out = Console(highlight=False, soft_wrap=True)
 
     def run(self) -> None:
-        import contextlib
+        from seamark.errors import JarError
 
-        with contextlib.ExitStack() as stack:
-            config = self._config
-            if not config.bootstrap_servers:
-                from seamark.kafka.broker import EmbeddedBroker
+        with ExitStack() as stack:
+            try:
+                worker = self._start(stack)
+            except JarError:
+                # The terminal tells a download to stop, too, which fails then.
+                if not self._stopping.is_set():
+                    raise
+                worker = None
+            if worker is not None and not self._stopping.is_set():
+                pipeline = self._start_example(worker, stack) if self._with_example else None
+                self._tell_where(worker, pipeline)
+                while not self._stopping.wait(_REPORT_S):
+                    self._report(worker, pipeline)
+            self._out.print("stopping ... (Ctrl-C again ends everything at once)")
+        self._out.print("stopped")
 
-                with self._step("Kafka"):
-                    broker = stack.enter_context(EmbeddedBroker(self._data_dir / "kafka"))
-                config = config.with_embedded_broker(broker.bootstrap_servers)
-            from seamark.runtime.worker import Worker
+    def _start(self, stack: ExitStack) -> Worker | None:
+        """Start Kafka, Spark and the worker, or less if told to stop meanwhile."""
+        config = self._config
+        if not config.bootstrap_servers:
+            from seamark.kafka.broker import EmbeddedBroker
 
-            worker = Worker(config)
-            stack.callback(worker.stop)
-            with self._step("Spark and the worker"):
-                worker.start()
-            # PySpark puts a handler of its own in place of ours, which cancels all jobs instead of letting them commit.
-            _catch_signals(self._stopped)
-            pipeline = self._start_example(worker, stack) if self._with_example else None
-            self._tell_where(worker, pipeline)
-            while not self._stopped.wait(_REPORT_S):
-                self._report(worker, pipeline)
-            self._out.print("stopping ...")
+            with self._step("Kafka"):
+                broker = stack.enter_context(EmbeddedBroker(self._data_dir / "kafka"))
+            config = config.with_embedded_broker(broker.bootstrap_servers)
+        if self._stopping.is_set():
+            return None
+        from seamark.engine.session import end_jvm
+        from seamark.runtime.worker import Worker
+
+        worker = Worker(config)
+        stack.callback(end_jvm)
+        stack.callback(worker.stop)
+        with self._step("Spark and the worker"):
+            worker.start()
+        return worker
 
     def _step(self, what: str) -> _Step:
         return _Step(self._out, what)
 
-    def _start_example(self, worker: Worker, stack: object) -> ExamplePipeline:
-        from contextlib import ExitStack
-
+    def _start_example(self, worker: Worker, stack: ExitStack) -> ExamplePipeline:
         from seamark.runtime.example import ExamplePipeline
 
-        assert isinstance(stack, ExitStack)  # noqa: S101 - for the type checker
         pipeline = ExamplePipeline(self._data_dir / "example")
         pipeline.start()
         stack.callback(pipeline.stop)

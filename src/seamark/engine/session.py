@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +33,8 @@ _LOOPBACK: Final = "127.0.0.1"
 _POOL: Final = "spark.scheduler.pool"
 _GROUP_PROPERTIES: Final = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 # Some warnings say nothing to a user here: that Hadoop runs without its native library, that a pool was not in a
-# file, and that a Kafka consumer of a batch read ignores options which Spark itself has set.
+# file, and that a Kafka consumer of a batch read ignores options which Spark itself has set. Others tell at length of
+# tasks and writes that were cancelled, or that failed; the latter reach the worker, which reports them.
 _LOG4J: Final = """
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -41,12 +43,20 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
-logger.native.name = org.apache.hadoop.util.NativeCodeLoader
-logger.native.level = error
+appender.stderr.filter.ended.type = RegexFilter
+appender.stderr.filter.ended.regex = Aborting task|.*TaskKilled.*
+appender.stderr.filter.ended.onMatch = deny
+appender.stderr.filter.ended.onMismatch = neutral
+logger.hadoop.name = org.apache.hadoop.util
+logger.hadoop.level = error
+logger.outputs.name = org.apache.hadoop.mapreduce.lib.output
+logger.outputs.level = error
 logger.pools.name = org.apache.spark.scheduler.FairSchedulableBuilder
 logger.pools.level = error
 logger.kafka.name = org.apache.kafka.clients
 logger.kafka.level = error
+logger.writes.name = org.apache.spark.sql.execution.datasources.FileFormatWriter
+logger.writes.level = off
 """
 _log = logging.getLogger(__name__)
 
@@ -94,6 +104,28 @@ def _launch_jvm(properties: Mapping[str, str]) -> None:
         conf = SparkConf(loadDefaults=False).setAll(list(properties.items()))
         gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True})
         SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - `SparkContext(gateway=...)` does just this
+
+
+def end_jvm(timeout_s: float = 10.0) -> None:
+    """End Spark's JVM, once all sessions are stopped, and wait for it.
+
+    It would end by itself after this process; but whoever waits for this process expects nothing to be left behind.
+    """
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway  # noqa: SLF001 - no public way to ask
+    if gateway is None or SparkContext._active_spark_context is not None:  # noqa: SLF001
+        return
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - a next session starts another JVM
+    gateway.shutdown()
+    jvm = gateway.proc
+    jvm.stdin.close()  # what the JVM watches
+    try:
+        jvm.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        _log.warning("Spark's JVM has not ended within %g s and is killed", timeout_s)
+        jvm.kill()
+        jvm.wait()
 
 
 def session_properties(worker: WorkerConfig, kafka_jars: Iterable[str], *, cores: int) -> dict[str, str]:
