@@ -6,7 +6,8 @@ Keys that are not listed here are kept: ``spark.*`` goes to Spark; client settin
 
 from __future__ import annotations
 
-from seamark.config.configdef import ConfigDef, Importance, NonEmptyString, Range, Type, ValidString
+from seamark.config.configdef import Check, ConfigDef, Importance, NonEmptyString, Range, Type, ValidString
+from seamark.config.rest_keys import check_admin_listeners, check_header_rules, check_listeners
 
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 SIMPLE_HEADER_CONVERTER = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
@@ -98,6 +99,84 @@ def _common(definition: ConfigDef) -> None:
         importance=LOW,
         group=group,
         doc="Whether the tracked topics of a connector may be reset by request.",
+    )
+
+
+def _rest(definition: ConfigDef) -> None:
+    group = "REST"
+    definition.define(
+        "listeners",
+        Type.LIST,
+        ["http://:8083"],
+        validator=Check(
+            check_listeners, "comma-separated `http://host:port`; without a host all interfaces, port 0 any free one"
+        ),
+        importance=LOW,
+        group=group,
+        doc="Where the REST API listens.",
+    ).define(
+        "admin.listeners",
+        Type.LIST,
+        None,
+        validator=Check(check_admin_listeners, "as `listeners`, or empty"),
+        importance=LOW,
+        group=group,
+        doc="Where `/admin/loggers` is served. Default: with the rest of the API. Empty: nowhere.",
+    ).define(
+        "rest.advertised.host.name",
+        Type.STRING,
+        None,
+        importance=LOW,
+        group=group,
+        doc="Host name under which other workers reach this one. Default: the host of the listener, or the address of "
+        "this machine if it has none.",
+    ).define(
+        "rest.advertised.port",
+        Type.INT,
+        None,
+        importance=LOW,
+        group=group,
+        doc="Port under which other workers reach this one. Default: the port of the listener.",
+    ).define(
+        "rest.advertised.listener",
+        Type.STRING,
+        None,
+        validator=ValidString.of_ignoring_case("http"),
+        importance=LOW,
+        group=group,
+        doc="Protocol of the listener that other workers use.",
+    ).define(
+        "access.control.allow.origin",
+        Type.STRING,
+        "",
+        importance=LOW,
+        group=group,
+        doc="Origins from which a browser may use the API (CORS), comma-separated; may have `*`. Empty: none.",
+    ).define(
+        "access.control.allow.methods",
+        Type.STRING,
+        "",
+        importance=LOW,
+        group=group,
+        doc="Methods that other origins may use, comma-separated. Empty: GET, POST and HEAD.",
+    ).define(
+        "response.http.headers.config",
+        Type.STRING,
+        "",
+        validator=Check(
+            check_header_rules, "comma-separated `action name:value`, in double quotes if there is a comma in one"
+        ),
+        importance=LOW,
+        group=group,
+        doc="Headers of every answer. Actions: `set`, `add`, `setDate` and `addDate` (value: milliseconds from now).",
+    ).define(
+        "seamark.rest.max.request.bytes",
+        Type.INT,
+        16 * 1024 * 1024,
+        validator=POSITIVE,
+        importance=LOW,
+        group=group,
+        doc="The longest body of a request; a longer one is answered with 413.",
     )
 
 
@@ -284,6 +363,7 @@ def worker_config_def() -> ConfigDef:
     """All keys of a worker."""
     definition = ConfigDef()
     _common(definition)
+    _rest(definition)
     _offsets(definition)
     return definition.extend(engine_config_def())
 
