@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
+from seamark.config.states import State, TargetState
 
-class TargetState(Enum):
-    """What is wanted; `value` is the name in the config topic."""
-
-    STARTED = "STARTED"
-    PAUSED = "PAUSED"
-    STOPPED = "STOPPED"
-
-
-class State(Enum):
-    """What a connector or task is."""
-
-    UNASSIGNED = "UNASSIGNED"
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    STOPPED = "STOPPED"
-    FAILED = "FAILED"
-    RESTARTING = "RESTARTING"
+__all__ = ["ConnectorStatus", "State", "TargetState", "TaskStatus"]
 
 
 @dataclass(frozen=True, slots=True)
