@@ -47,12 +47,13 @@ class Bench:
             admin.create_topics([TopicSpec(topic, partitions, 1)])
         return topic
 
-    def lines(self) -> Path:
-        """A file of `records` lines of 100 bytes."""
-        path = self.directory / f"lines-{self.records}.txt"
+    def lines(self, count: int | None = None) -> Path:
+        """A file of `count` lines of 100 bytes, `records` by default."""
+        count = count or self.records
+        path = self.directory / f"lines-{count}.txt"
         if not path.exists():
             with path.open("w") as out:
-                for number in range(self.records):
+                for number in range(count):
                     out.write(f"{number:010d} ".ljust(99, "x") + "\n")
         return path
 
@@ -177,15 +178,27 @@ class Timing:
         return self.records / self.seconds_from_create
 
 
-def time_until(count: Callable[[], int], total: int, created: float, timeout_s: float = 300.0) -> Timing:
-    """Follow a counter from its first step to the total."""
+def time_until(
+    count: Callable[[], int],
+    total: int,
+    created: float,
+    timeout_s: float = 300.0,
+    begun: Callable[[], int] | None = None,
+) -> Timing:
+    """Follow a counter from its first step to the total.
+
+    `begun` counts what has been begun, where that is more than what is complete (records of an open transaction): the
+    clock starts with its first step, so that both sides are timed alike whatever they put into one transaction.
+    """
     first: tuple[float, int] | None = None
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
+        if first is None:
+            value = (begun or count)()
+            if value > 0:
+                first = (time.monotonic(), value)
         value = count()
         now = time.monotonic()  # after the look, which may take its time
-        if value > 0 and first is None:
-            first = (now, value)
         if value >= total:
             assert first is not None
             moved = total - first[1] if now > first[0] else total
@@ -196,8 +209,8 @@ def time_until(count: Callable[[], int], total: int, created: float, timeout_s: 
     raise TimeoutError(f"{count()} of {total} after {timeout_s} s")
 
 
-def end_offset(admin: Admin, topic: str) -> int:
-    return admin.list_offsets({TopicPartition(topic, 0): "latest"}, is_committed=True)[TopicPartition(topic, 0)]
+def end_offset(admin: Admin, topic: str, is_committed: bool = True) -> int:
+    return admin.list_offsets({TopicPartition(topic, 0): "latest"}, is_committed=is_committed)[TopicPartition(topic, 0)]
 
 
 def median(values: list[float]) -> float:
