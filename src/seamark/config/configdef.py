@@ -151,6 +151,7 @@ class ConfigDef:
         importance: Importance = Importance.MEDIUM,
         doc: str = "",
         group: str | None = None,
+        order: int | None = None,
         width: Width = Width.NONE,
         display_name: str | None = None,
         dependents: Iterable[str] = (),
@@ -159,35 +160,47 @@ class ConfigDef:
     ) -> ConfigDef:
         """Add a key; returns the definition, so that calls can be chained.
 
-        With the default None a key is optional: None is accepted whatever the validator says.
+        With the default None a key is optional: None is accepted whatever the validator says. Keys get their place in
+        the group in order, unless `order` says otherwise.
 
         Raises:
             ConfigError: the key is defined twice, or its own default is not acceptable.
         """
-        if name in self._keys:
-            raise ConfigError(f"Configuration {name} is defined twice.", key=name)
         if default is not NO_DEFAULT:
             default = parse_type(name, default, type)
             if validator is not None and default is not None:
                 validator(name, default)
-        order = -1
-        if group is not None:
-            order = self._group_sizes[group] = self._group_sizes.get(group, 0) + 1
-        self._keys[name] = ConfigKey(
-            name,
-            type,
-            default,
-            validator,
-            importance,
-            doc,
-            group,
-            order,
-            width,
-            display_name or name,
-            tuple(dependents),
-            recommender,
-            internal,
+        if order is None:
+            order = -1 if group is None else self._group_sizes.get(group, 0) + 1
+        return self.add(
+            ConfigKey(
+                name,
+                type,
+                default,
+                validator,
+                importance,
+                doc,
+                group,
+                order,
+                width,
+                display_name or name,
+                tuple(dependents),
+                recommender,
+                internal,
+            )
         )
+
+    def add(self, key: ConfigKey) -> ConfigDef:
+        """Add a key that is complete.
+
+        Raises:
+            ConfigError: the key is defined twice.
+        """
+        if key.name in self._keys:
+            raise ConfigError(f"Configuration {key.name} is defined twice.", key=key.name)
+        if key.group is not None:
+            self._group_sizes[key.group] = self._group_sizes.get(key.group, 0) + 1
+        self._keys[key.name] = key
         return self
 
     def extend(self, other: ConfigDef, prefix: str = "", group: str | None = None) -> ConfigDef:
@@ -202,6 +215,7 @@ class ConfigDef:
                     importance=key.importance,
                     doc=key.doc,
                     group=group or key.group,
+                    order=None if group else key.order_in_group,
                     width=key.width,
                     display_name=key.display_name,
                     dependents=[prefix + dependent for dependent in key.dependents],

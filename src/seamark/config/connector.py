@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from seamark.config.configdef import ConfigDef, ConfigValue, Type
 from seamark.config.connector_keys import SINK, SOURCE, TransactionBoundary, sink_config_def, source_config_def
+from seamark.config.java_regex import PatternSyntaxError, compile_pattern
 from seamark.config.parsing import parse_type
 from seamark.config.worker import WorkerConfig
 from seamark.errors import ConfigError
@@ -49,7 +50,7 @@ def validate_sink_topics(config: Mapping[str, str]) -> dict[str, list[str]]:
             f"The DLQ topic '{dead_letters}' may not be included in the list of topics "
             f"('topics=[{', '.join(sink_topics(config))}]') consumed by the connector"
         )
-    if dead_letters and regex.strip() and _compiles(regex) and re.fullmatch(regex, dead_letters):
+    if dead_letters and regex.strip() and _matches(regex, dead_letters):
         errors.setdefault("topics.regex", []).append(
             f"The DLQ topic '{dead_letters}' may not be matched by the regex for the topics "
             f"('topics.regex={regex}') consumed by the connector"
@@ -57,12 +58,11 @@ def validate_sink_topics(config: Mapping[str, str]) -> dict[str, list[str]]:
     return errors
 
 
-def _compiles(regex: str) -> bool:
+def _matches(regex: str, topic: str) -> bool:
     try:
-        re.compile(regex)
-    except re.error:
+        return compile_pattern(regex).fullmatch(topic) is not None
+    except PatternSyntaxError:
         return False  # reported by the validator of the key
-    return True
 
 
 def validate(config: Mapping[str, str], *, is_source: bool, plugin: ConfigDef | None = None) -> list[ConfigValue]:
@@ -128,7 +128,7 @@ def sink_topics(config: Mapping[str, str]) -> list[str]:
 def sink_topics_regex(config: Mapping[str, str]) -> re.Pattern[str] | None:
     """The pattern of topic names of a sink, for `re.Pattern.fullmatch`."""
     regex = SINK.parse_one("topics.regex", config)
-    return re.compile(regex) if regex else None
+    return compile_pattern(regex) if regex else None
 
 
 def converter_settings(kind: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:

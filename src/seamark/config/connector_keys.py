@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 from typing import Any
 
@@ -17,8 +16,10 @@ from seamark.config.configdef import (
     ValidString,
     Width,
 )
+from seamark.config.java_regex import valid_regex
 from seamark.config.validators import invalid
 from seamark.config.worker_keys import ENGINE_KEYS, engine_config_def
+from seamark.errors import ConfigError
 
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 COMMON, ERRORS, EXACTLY_ONCE = "Common", "Error Handling", "Exactly Once Support"
@@ -42,11 +43,16 @@ def _unique(kind: str) -> Check:
     return Check(check, f"unique {kind}")
 
 
-def _regex(name: str, value: Any) -> None:
-    try:
-        re.compile(value or "")
-    except re.error as error:
-        raise invalid(name, value, f"Invalid regex: {error}") from error
+def _distinct(name: str, value: Any) -> None:
+    problem = None
+    if value is None:
+        problem = "null"
+    elif len(set(value)) < len(value):
+        problem = "duplicated"
+    elif "" in value:
+        problem = "empty"
+    if problem is not None:
+        raise ConfigError(f"Configuration '{name}' values must not be {problem}.", key=name, value=value)
 
 
 def common_config_def() -> ConfigDef:
@@ -72,6 +78,17 @@ def common_config_def() -> ConfigDef:
             group=COMMON,
             width=Width.LONG,
             display_name="Connector class",
+        )
+        .define(
+            "connector.plugin.version",
+            Type.STRING,
+            None,
+            importance=MEDIUM,
+            doc="The version of the connector that is wanted, or a range such as `[4.0,5.0)`. "
+            "Seamark has one version of each; a config that asks for another one is refused.",
+            group=COMMON,
+            width=Width.MEDIUM,
+            display_name="Connector version",
         )
         .define(
             "tasks.max",
@@ -106,8 +123,18 @@ def common_config_def() -> ConfigDef:
             group=COMMON,
             width=Width.SHORT,
             display_name=f"{kind.capitalize()} converter class",
+        ).define(
+            f"{kind}.converter.plugin.version",
+            Type.STRING,
+            None,
+            importance=LOW,
+            doc=f"The version of the converter of {kind}s that is wanted, or a range.",
+            group=COMMON,
+            width=Width.SHORT,
+            display_name=f"{kind.capitalize()} converter version",
         )
-    for key, what in (("transforms", "transformation"), ("predicates", "predicate")):
+    # Kafka Connect numbers these keys on, whatever their group; forms show keys by these numbers.
+    for key, what, order in (("transforms", "transformation", 12), ("predicates", "predicate", 13)):
         definition.define(
             key,
             Type.LIST,
@@ -116,6 +143,7 @@ def common_config_def() -> ConfigDef:
             importance=LOW,
             doc=f"Aliases of the {what}s, in order. Their settings start with `{key}.<alias>.`.",
             group=key.capitalize(),
+            order=order,
             width=Width.LONG,
             display_name=key.capitalize(),
         )
@@ -127,6 +155,7 @@ def common_config_def() -> ConfigDef:
         importance=LOW,
         doc="What to do when a value from an external configuration provider changes.",
         group=COMMON,
+        order=14,
         width=Width.MEDIUM,
         display_name="Reload Action",
     )
@@ -209,11 +238,12 @@ def source_config_def() -> ConfigDef:
             "exactly.once.support",
             Type.STRING,
             "requested",
-            validator=ValidString.of_ignoring_case("requested", "required"),
+            validator=ValidString.of_ignoring_case("required", "requested"),
             importance=MEDIUM,
             doc="`required`: refuse the connector if it does not state that it supports exactly-once with this config, "
             "or if the worker has it switched off.",
             group=EXACTLY_ONCE,
+            order=2,
             width=Width.SHORT,
             display_name="Exactly once support",
         )
@@ -221,11 +251,12 @@ def source_config_def() -> ConfigDef:
             "transaction.boundary",
             Type.STRING,
             "poll",
-            validator=ValidString.of_ignoring_case(*(boundary.value for boundary in TransactionBoundary)),
+            validator=ValidString.of_ignoring_case("interval", "poll", "connector"),
             importance=MEDIUM,
             doc="With exactly-once: `poll` commits after each batch of records, `interval` after a time, `connector` "
             "when the task asks for it.",
             group=EXACTLY_ONCE,
+            order=3,
             width=Width.SHORT,
             display_name="Transaction Boundary",
         )
@@ -238,6 +269,7 @@ def source_config_def() -> ConfigDef:
             doc="The time between commits with `transaction.boundary=interval`. Without it the worker's "
             "`offset.flush.interval.ms`.",
             group=EXACTLY_ONCE,
+            order=4,
             width=Width.SHORT,
             display_name="Transaction boundary interval",
         )
@@ -265,9 +297,11 @@ def sink_config_def() -> ConfigDef:
             "topics",
             Type.LIST,
             [],
+            validator=Check(_distinct, "each topic once"),
             importance=HIGH,
             doc="The topics to read, comma-separated.",
             group=COMMON,
+            order=4,
             width=Width.LONG,
             display_name="Topics",
         )
@@ -275,10 +309,11 @@ def sink_config_def() -> ConfigDef:
             "topics.regex",
             Type.STRING,
             "",
-            validator=Check(_regex, "valid regex"),
+            validator=Check(valid_regex, "valid regex"),
             importance=HIGH,
             doc="A regular expression for the names of the topics to read, instead of `topics`.",
             group=COMMON,
+            order=4,
             width=Width.LONG,
             display_name="Topics regex",
         )

@@ -43,7 +43,7 @@ def test_minimal_configs_are_accepted() -> None:
         (
             {"transaction.boundary": "never"},
             "Invalid value never for configuration transaction.boundary: "
-            "String must be one of (case insensitive): POLL, INTERVAL, CONNECTOR",
+            "String must be one of (case insensitive): INTERVAL, POLL, CONNECTOR",
         ),
         (
             {"errors.tolerance": "some"},
