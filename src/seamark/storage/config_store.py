@@ -31,9 +31,10 @@ class ConfigStoreError(ConnectError):
 
 
 class PrivilegedWriteError(ConfigStoreError):
-    """A write that is the leader's alone failed, because of a newer leader or an error; nothing was written.
+    """A write that is the leader's alone failed, because of a newer leader or an error.
 
-    The store has given up its write privileges: who still leads claims them again and may repeat the write.
+    Nothing was written, unless the broker gave no answer in time; the next claim settles that. The store has given up
+    its write privileges: who still leads claims them again and may repeat the write.
     """
 
     retriable = True
