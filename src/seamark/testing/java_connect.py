@@ -11,7 +11,7 @@ import json
 import time
 import urllib.parse
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -61,6 +61,7 @@ class JavaConnect:
         heap: of the JVM, as ``-Xmx`` takes it.
         rest_port: by default a free one.
         log_level: of everything in ``connect.log``.
+        jvm_options: more arguments of the JVM.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class JavaConnect:
         heap: str = "512m",
         rest_port: int | None = None,
         log_level: str = "INFO",
+        jvm_options: Sequence[str] = (),
     ) -> None:
         self.work_dir = Path(work_dir).absolute()
         self.mode, self.heap = mode, heap
@@ -90,7 +92,7 @@ class JavaConnect:
             **(self._distributed() if mode is Mode.DISTRIBUTED else self._standalone()),
             **(config or {}),
         }
-        self._log_level = log_level
+        self._log_level, self._jvm_options = log_level, tuple(jvm_options)
         self._process: JavaProcess | None = None
 
     @property
@@ -122,7 +124,7 @@ class JavaConnect:
         logging = self.work_dir / "log4j2.properties"
         logging.write_text(_LOGGING.format(level=self._log_level))
         command = [find_java(JavaConnectError), f"-Xmx{self.heap}", f"-Dlog4j2.configurationFile={logging}"]
-        command += ["-cp", jars.classpath(jars.CONNECT), self.mode.value, str(properties)]
+        command += [*self._jvm_options, "-cp", jars.classpath(jars.CONNECT), self.mode.value, str(properties)]
         process = JavaProcess(command, log_file=self.work_dir / "connect.log", stop_timeout_s=STOP_TIMEOUT_S)
         self._process = process
         deadline = time.monotonic() + timeout_s
