@@ -7,7 +7,7 @@ of a connector's keys, with Connect's messages for what is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from seamark.config.configdef import ConfigDef, ConfigKey, Importance, Type, Validator, Width
@@ -56,10 +56,10 @@ class _Embedded:
 
 
 @dataclass(frozen=True, slots=True)
-class _TypeCheck:
+class TypeCheck:
     """Checks what spans the keys of one alias."""
 
-    config: Mapping[str, str]
+    config: Mapping[str, object]
     prefix: str
     alias: str
 
@@ -133,7 +133,7 @@ def _define(
     result.define(
         f"{prefix}type",
         Type.CLASS,
-        validator=_TypeCheck(config, prefix, alias),
+        validator=TypeCheck(config, prefix, alias),
         importance=Importance.HIGH,
         doc=f"The class of the {kind.name.lower()} '{alias}'.",
         group=group,
@@ -156,8 +156,8 @@ def _define(
         return
     if kind is TRANSFORMS:
         own = condition_config_def().extend(own)
-    for key in own.keys():
-        _embed(result, key, prefix, group)
+    for order, key in enumerate(own.keys(), 3):
+        result.add(embedded(key, prefix, group, order))
 
 
 def condition_config_def() -> ConfigDef:
@@ -181,19 +181,13 @@ def condition_config_def() -> ConfigDef:
     )
 
 
-def _embed(result: ConfigDef, key: ConfigKey, prefix: str, group: str) -> None:
-    validator = None if key.validator is None else _Embedded(key.validator, prefix)
-    result.define(
-        prefix + key.name,
-        key.type,
-        key.default,
-        validator=validator,
-        importance=key.importance,
-        doc=key.doc,
-        group=group,
-        width=key.width,
-        display_name=key.display_name,
-        dependents=[prefix + dependent for dependent in key.dependents],
-        recommender=key.recommender,
-        internal=key.internal,
+def embedded(key: ConfigKey, prefix: str, group: str, order: int) -> ConfigKey:
+    """A key of a plugin as it is within a connector's config."""
+    return replace(
+        key,
+        name=prefix + key.name,
+        validator=None if key.validator is None else _Embedded(key.validator, prefix),
+        group=group if key.group is None else f"{group}: {key.group}",
+        order_in_group=order,
+        dependents=tuple(prefix + dependent for dependent in key.dependents),
     )

@@ -154,6 +154,13 @@ def default_group_id(connector_name: str) -> str:
     return f"connect-{connector_name}"
 
 
+def allowed_overrides(policy: OverridePolicy) -> frozenset[str] | None:
+    """The settings that may be overridden; None for all."""
+    if policy is OverridePolicy.ALL:
+        return None
+    return _PRINCIPAL_KEYS if policy is OverridePolicy.PRINCIPAL else frozenset()
+
+
 def check_override_policy(worker: Mapping[str, str], connector: Mapping[str, str]) -> None:
     """Refuse overrides that the worker's policy does not allow.
 
@@ -161,9 +168,9 @@ def check_override_policy(worker: Mapping[str, str], connector: Mapping[str, str
         ConfigError: names the first key that is not allowed.
     """
     policy = OverridePolicy.of(worker)
-    if policy is OverridePolicy.ALL:
+    allowed = allowed_overrides(policy)
+    if allowed is None:
         return
-    allowed = _PRINCIPAL_KEYS if policy is OverridePolicy.PRINCIPAL else frozenset()
     for key in sorted(connector):
         for role in ("producer", "consumer", "admin"):
             prefix = f"{role}.override."

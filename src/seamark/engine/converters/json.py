@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from seamark.config.configdef import ConfigDef, Importance, ValidString
+from seamark.config.configdef import ConfigDef, Importance, ValidString, Width
 from seamark.config.configdef import Type as ConfigType
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.records import SchemaAndValue
@@ -38,6 +38,10 @@ def json_config_def() -> ConfigDef:
             True,
             importance=Importance.HIGH,
             doc='Whether the JSON is `{"schema": ..., "payload": ...}` or just the data.',
+            group="Schemas",
+            order=0,
+            width=Width.MEDIUM,
+            display_name="Enable Schemas",
         )
         .define(
             "schemas.cache.size",
@@ -45,6 +49,10 @@ def json_config_def() -> ConfigDef:
             1000,
             importance=Importance.HIGH,
             doc="How many schemas are remembered, in each direction.",
+            group="Schemas",
+            order=1,
+            width=Width.MEDIUM,
+            display_name="Schema Cache Size",
         )
         .define(
             "schema.content",
@@ -53,14 +61,22 @@ def json_config_def() -> ConfigDef:
             importance=Importance.HIGH,
             doc="A schema, as JSON, of all messages that are read: they are then just the data, without an envelope. "
             "Needs `schemas.enable`; what is written is not affected.",
+            group="Schemas",
+            order=2,
+            width=Width.MEDIUM,
+            display_name="Schema Content",
         )
         .define(
             "decimal.format",
             ConfigType.STRING,
             "BASE64",
-            validator=ValidString.of_ignoring_case("BASE64", "NUMERIC"),
+            validator=ValidString.of_ignoring_case("NUMERIC", "BASE64"),
             importance=Importance.LOW,
             doc="How decimals are written; both forms are read.",
+            group="Serialization",
+            order=0,
+            width=Width.MEDIUM,
+            display_name="Decimal Format",
         )
         .define(
             "replace.null.with.default",
@@ -68,6 +84,10 @@ def json_config_def() -> ConfigDef:
             True,
             importance=Importance.LOW,
             doc="Whether a field that is null and has a default is written and read as the default.",
+            group="Serialization",
+            order=1,
+            width=Width.MEDIUM,
+            display_name="Replace null with default",
         )
     )
 

@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from seamark.config.configdef import ConfigDef, Importance, Type
+from seamark.config.configdef import ConfigDef, Importance, Type, Width
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.records import SchemaAndValue
 from seamark.connector.schema import OPTIONAL_STRING_SCHEMA, Schema
@@ -36,6 +36,8 @@ class StringConverter(Converter, HeaderConverter):
             "UTF-8",
             importance=Importance.HIGH,
             doc="The character set, by the name Java or Python knows it by.",
+            width=Width.MEDIUM,
+            display_name="Encoding",
         )
 
     def configure(self, config: Mapping[str, str], is_key: bool = False) -> None:
