@@ -7,7 +7,7 @@ needs to look inside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -87,6 +87,9 @@ class RecordBatch:
     `source_offset` is the position after the *last* record: the batch is committed whole. `keys` and `timestamps` are
     None where no record has one. A source that must be able to commit within a batch returns `SourceRecord` objects
     or smaller batches.
+
+    `offset_at`, if the source has it, tells the position after the record of an index. It is asked only when a record
+    ends the task, so that those before it need not come again.
     """
 
     topic: str
@@ -98,6 +101,7 @@ class RecordBatch:
     kafka_partition: int | None = None
     source_partition: Mapping[str, Any] | None = None
     source_offset: Mapping[str, Any] | None = None
+    offset_at: Callable[[int], Mapping[str, Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.values)

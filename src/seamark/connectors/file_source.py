@@ -11,6 +11,7 @@ for ever, on a truncated file. And there is no standard input in a Spark task, s
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import stat
@@ -60,7 +61,7 @@ class FileStreamSourceTask(SourceTask):
             reader = self._open()
             lines = reader.read(self._batch_size) if reader is not None else []
             if reader is not None and lines:
-                self._position = reader.position
+                start, self._position = self._position, reader.position
                 return RecordBatch(
                     topic=self._topic,
                     values=lines,
@@ -68,6 +69,7 @@ class FileStreamSourceTask(SourceTask):
                     timestamps=time.time_ns() // 1_000_000,
                     source_partition=self._partition,
                     source_offset={POSITION_FIELD: self._position},
+                    offset_at=functools.partial(_offset_at, self._file, start),
                 )
             if time.monotonic() >= deadline_s:
                 return None
@@ -186,6 +188,18 @@ class FileStreamSourceConnector(SourceConnector):
         if self._looked is None or self._looked[0] != seen:
             self._looked = (seen, _has_complete_line(file, position))
         return self._looked[1]
+
+
+def _offset_at(file: str, start: int, index: int) -> dict[str, int]:
+    """The offset after the line of that index, counted from a position: lines are read again to find it."""
+    reader = LineReader(file, start)
+    try:
+        left = index + 1
+        while left:
+            left -= len(reader.read(left))
+        return {POSITION_FIELD: reader.position}
+    finally:
+        reader.close()
 
 
 def _has_complete_line(file: str, position: int) -> bool:

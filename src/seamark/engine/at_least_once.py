@@ -6,11 +6,13 @@ import functools
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from seamark.connector.records import RecordBatch, RecordMetadata, SourceRecord
 from seamark.engine.acknowledgements import Submission, SubmittedRecords
 from seamark.engine.commits import Committer, CommitterParts, metadata_of, wire_offsets
+from seamark.engine.tolerance import ToleranceExceededError
 from seamark.engine.update_offsets import OffsetMap
 from seamark.errors import KafkaError, LeaseLostError
 from seamark.kafka.errors import timeout_error
@@ -30,6 +32,13 @@ class _WholeBatch:
     def acknowledge(self) -> None:
         """One of its records is acknowledged; the last one acknowledges the batch."""
         self._left -= 1
+        if self._left == 0:
+            self._submission.acknowledge()
+
+    def cut(self, missing: int, offset: Mapping[str, Any]) -> None:
+        """Its last records are not sent after all; the others end at that offset."""
+        self._submission.offset = offset
+        self._left -= missing
         if self._left == 0:
             self._submission.acknowledge()
 
@@ -78,14 +87,22 @@ class AtLeastOnceCommitter(Committer):
             self._batches.append(self._submitted.submit(polled.source_partition, polled.source_offset))
             self.send_columns(polled, columns)
         elif isinstance(polled, RecordBatch):
-            batch = self._submitted.submit(polled.source_partition, polled.source_offset)
-            whole = _WholeBatch(batch, len(polled))
-            for record in polled.records():
-                self._send_one(record, whole)
+            self._send_each_of(polled)
         else:
             for record in polled:
                 self._send_one(record)
         self._is_sending = False
+
+    def _send_each_of(self, polled: RecordBatch) -> None:
+        submission = self._submitted.submit(polled.source_partition, polled.source_offset)
+        whole = _WholeBatch(submission, len(polled))
+        for index, record in enumerate(polled.records()):
+            try:
+                self._send_one(record, whole)
+            except ToleranceExceededError:
+                if index and polled.offset_at is not None:
+                    whole.cut(len(polled) - index, polled.offset_at(index - 1))
+                raise
 
     def _send_one(self, record: SourceRecord, whole: _WholeBatch | None = None) -> None:
         outgoing = self.parts.pipeline.convert(record)
@@ -160,6 +177,8 @@ class AtLeastOnceCommitter(Committer):
             return
         # As Java does: what was acknowledged before the task's own code failed need not be repeated.
         self._flush()
+        if self._producer is not None:
+            self._producer.check()
         self._acknowledge_batches()
         self._commit(with_hook=False)
 

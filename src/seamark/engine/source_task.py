@@ -10,6 +10,7 @@ from seamark.connector.records import RecordBatch, SourceRecord
 from seamark.connector.source import SourceTask
 from seamark.engine.commits import Committer
 from seamark.engine.lease_client import LeaseClient
+from seamark.engine.tolerance import ToleranceExceededError
 from seamark.errors import RetriableError, connector_code
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class SourceLoop:
                 polled = self._poll()
                 if polled is not None and len(polled):
                     self._last_record_at, self._rest_s = time.monotonic(), FIRST_REST_S
-                    self._committer.send(polled)
+                    self._send(polled)
                     self._committer.after_poll(True)
                 else:
                     self._committer.after_poll(False)
@@ -60,6 +61,13 @@ class SourceLoop:
         except Exception:
             # What made the task fail is what its trace must show.
             log.warning("[%s] The failed task could not be tidied up", self._connector, exc_info=True)
+
+    def _send(self, polled: Sequence[SourceRecord] | RecordBatch) -> None:
+        try:
+            self._committer.send(polled)
+        except ToleranceExceededError:
+            self._own_code_failed = True  # a record did; those before it are sent
+            raise
 
     def _poll(self) -> Sequence[SourceRecord] | RecordBatch | None:
         try:

@@ -167,6 +167,7 @@ class Tolerance:
         self.counts.total_record_failures += 1
         self._report(failure)
         if not self.policy.tolerates_all:
+            self.counts.total_record_errors += 1
             raise ToleranceExceededError(f"Tolerance exceeded in error handler: {failure}") from failure.error
 
     def flush(self, timeout_s: float = 30.0) -> None:
