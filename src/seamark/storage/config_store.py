@@ -124,8 +124,8 @@ class ConfigStore(ABC):
         Args:
             name: of the connector.
             config: written in the order of the map.
-            target_state: written before the configuration, in the same transaction; None leaves what there is, which
-                is STARTED for a connector that has none.
+            target_state: written before the configuration, in the same transaction. None leaves that of an existing
+                connector; a new one is STARTED, whatever is left over from a former one of its name.
             slot: where it runs, written before the configuration in the same transaction; None leaves what there is.
 
         Raises:
@@ -133,6 +133,8 @@ class ConfigStore(ABC):
             ConfigStoreError: the change was written but not read back in time.
         """
         batch: list[ConfigRecord] = []
+        if target_state is None and not self._is_started_by_default(name):
+            target_state = TargetState.STARTED
         if target_state is not None:
             batch.append(records.target_state_record(name, target_state))
         if slot is not None:
@@ -221,6 +223,11 @@ class ConfigStore(ABC):
     @abstractmethod
     def _write_any(self, batch: Sequence[ConfigRecord], failure: str, deadline: float) -> None:
         """Write records in order."""
+
+    def _is_started_by_default(self, name: str) -> bool:
+        # A leader that wrote both records one by one may have died between them and left the first.
+        state = self.snapshot()
+        return name in state.connectors or state.target_states.get(name) in (None, TargetState.STARTED)
 
     def _tell(self, events: Sequence[ConfigEvent]) -> None:
         listener = self.on_event

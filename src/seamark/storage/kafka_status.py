@@ -183,6 +183,7 @@ class KafkaStatusStore(StatusStore):
         if not self._is_stopped:
             _log.error("The status %r could not be written: %s", write.key, error)
         del self._pending[write.key]
+        self._topics_sent.pop(write.key, None)
         self._changed.notify_all()
 
     def _retry(self, write: _Write, retry: threading.Timer) -> None:
