@@ -68,10 +68,10 @@ def connector_section(keys: Sequence[ConfigKey], values: Iterable[ConfigValue], 
     return section
 
 
-def embedded_section(definition: ConfigDef, values: Iterable[ConfigValue], prefix: str) -> Section:
+def embedded_section(definition: ConfigDef, values: Sequence[ConfigValue], prefix: str) -> Section:
     """The keys of a converter or client, under its prefix. Counts keys with errors, however many each has."""
     section = Section()
-    for value in values:
+    for value in _hash_order(values):
         key = definition.key(value.name)
         if key is not None and key.group is not None and key.group not in section.groups:
             section.groups.append(key.group)
@@ -79,3 +79,18 @@ def embedded_section(definition: ConfigDef, values: Iterable[ConfigValue], prefi
         described = None if key is None else key_info(key, prefix)
         section.configs.append({"definition": described, "value": value_info(value, prefix)})
     return section
+
+
+def _hash_order(values: Sequence[ConfigValue]) -> list[ConfigValue]:
+    """In the order in which Java's hash map has these keys: a Java worker's answer shows it in keys and groups."""
+    size = 16
+    while len(values) > size * 3 // 4:
+        size *= 2
+    return sorted(values, key=lambda value: _spread(value.name) % size)
+
+
+def _spread(text: str) -> int:
+    code = 0
+    for unit in memoryview(text.encode("utf-16-le")).cast("H"):
+        code = (31 * code + unit) & 0xFFFFFFFF
+    return code ^ code >> 16

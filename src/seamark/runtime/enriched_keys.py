@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seamark.config.configdef import ConfigDef, ConfigKey, ConfigValue, Importance, Type, Width
+from seamark.config.connector_keys import common_config_def
 from seamark.config.worker import WorkerConfig
 from seamark.config.worker_keys import ENGINE_KEYS
 from seamark.engine.plugins import Plugins
@@ -185,6 +186,19 @@ class EnrichedKeys:
             own = condition_config_def().extend(own)
         for order, each in enumerate(_sorted(own), 2):
             self.definition.add(embedded(each, prefix, group, order))
+
+
+def common_keys(connector: type) -> ConfigDef:
+    """The keys of all connectors, for a config whose own cannot be told since its connector is of another version."""
+    definition, version = ConfigDef(), plugin_version(connector)
+    for key in common_config_def().keys():
+        if key.name == "connector.plugin.version":
+            definition.add(replace(key, default=version, recommender=_Fixed([version] if version else [])))
+        elif key.name.endswith(".plugin.version"):
+            definition.add(replace(key, recommender=_Fixed([], is_visible=False)))
+        else:
+            definition.add(key)
+    return definition
 
 
 def _sorted(definition: ConfigDef) -> list[ConfigKey]:

@@ -42,6 +42,10 @@ _OTHERS: Final = frozenset(
 )
 
 
+class VersionError(ConfigError):
+    """There is no such version of a plugin."""
+
+
 def plugin_version(plugin: type) -> str | None:
     """The version that REST and statuses show: Kafka's for Kafka's own plugins, since clients compare it.
 
@@ -174,14 +178,15 @@ class PluginCatalog:
         """Refuse a version, or range of versions, that this plugin is not of.
 
         Raises:
-            ConfigError: says which versions there are.
+            VersionError: says which versions there are.
+            ConfigError: it is neither a version nor a range.
         """
         versions = VersionRange.parse(wanted)
         name, version = Plugins.java_name(plugin), plugin_version(plugin) or "undefined"
         if versions is not None and not versions.contains(version):
             # A class that is of two kinds is listed once for each, as in Connect.
             available = [version for info in self.infos if info.class_name == name] or [version]
-            raise ConfigError(
+            raise VersionError(
                 f"Plugin {name} not found that matches the version range {versions}, "
                 f"available versions: [{', '.join(available)}]"
             )

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from seamark.config.configdef import ConfigDef, ConfigValue
 from seamark.config.connector import validate_sink_topics
-from seamark.config.connector_keys import common_config_def, sink_config_def, source_config_def
+from seamark.config.connector_keys import sink_config_def, source_config_def
 from seamark.config.parsing import parse_type
 from seamark.config.providers import Providers, has_references, secrets
 from seamark.config.validators import render
@@ -28,9 +28,9 @@ from seamark.errors import BadRequestError, ConfigError, connector_code
 from seamark.kafka.client_keys import client_config_def
 from seamark.kafka.overrides import OverridePolicy, Role, allowed_overrides, default_group_id
 from seamark.runtime.config_infos import Section, connector_section, embedded_section, key_info
-from seamark.runtime.enriched_keys import Config, EnrichedKeys
+from seamark.runtime.enriched_keys import Config, EnrichedKeys, common_keys
 from seamark.runtime.herder import ConfigInfos, PluginInfo
-from seamark.runtime.plugin_catalog import PluginCatalog, converter_config_def, plugin_version
+from seamark.runtime.plugin_catalog import PluginCatalog, VersionError, converter_config_def, plugin_version
 
 __all__ = ["ConfigValidator", "errors_message", "plugin_version"]
 
@@ -133,22 +133,16 @@ class ConfigValidator:
         wanted = config.get("connector.plugin.version")
         if wanted is None:
             return None
-        keys = EnrichedKeys(self.catalog, self._worker, connector, common_config_def(), config)
         try:
             self.catalog.check_version(connector, wanted)
-        except ConfigError as error:
-            if "not found that matches" not in error.message:
-                raise BadRequestError(error.message) from error
-            values = {key.name: ConfigValue(key.name, config.get(key.name)) for key in keys.definition.keys()}
+        except VersionError as error:
+            definition = common_keys(connector)
+            values = {value.name: value for value in definition.validate(config)}
             for key in ("connector.class", "connector.plugin.version"):
                 values[key].errors.append(error.message)
-            recommended = keys.definition.key("connector.plugin.version")
-            if recommended is not None and recommended.recommender is not None:
-                offered = recommended.recommender.valid_values(recommended.name, {})
-                values[recommended.name].recommended_values = list(offered)
-            definition = keys.definition
-            section = connector_section(definition.keys(), values.values(), definition.groups())
-            return _merged(config, [section])
+            return _merged(config, [connector_section(definition.keys(), values.values(), definition.groups())])
+        except ConfigError as error:
+            raise BadRequestError(error.message) from error
         return None
 
     def _judge(self, connector: type[Connector], config: Config) -> ConfigInfos:
