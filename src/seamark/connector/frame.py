@@ -82,7 +82,8 @@ class FrameSink(_FrameConnector, SinkConnector):
     """A sink that Spark writes.
 
     The DataFrame has the columns of Spark's Kafka source (``key``, ``value``, ``topic``, ``partition``, ``offset``,
-    ``timestamp``, ``timestampType``, ``headers``) with key and value as bytes.
+    ``timestamp``, ``timestampType``, ``headers``) with key and value as bytes. If the connector has transforms, these
+    are the bytes that its converters make of the transformed records.
     """
 
     task_class: ClassVar[type[Any]] = object
@@ -91,6 +92,9 @@ class FrameSink(_FrameConnector, SinkConnector):
 
     Otherwise the sink is at-least-once.
     """
+    typed: ClassVar[bool] = False
+    """True if `write` also takes keys and values of other types than bytes: the connector's transforms then give it
+    structs, numbers and text as they are, instead of bytes."""
 
     @abstractmethod
     def write(self, frame: DataFrame, batch: SinkBatch) -> None:

@@ -30,7 +30,7 @@ from seamark.connector.frame import FrameSink, SinkBatch
 from seamark.errors import ConnectError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 OWN_FOLDER: Final = "_seamark"
 _PARTITION_COLUMNS: Final = {"date": "date", "topic": "topic"}
@@ -41,6 +41,7 @@ class ParquetSinkConnector(FrameSink):
 
     version = "0.1.0"
     idempotent = True
+    typed = True
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -62,7 +63,8 @@ class ParquetSinkConnector(FrameSink):
                 validator=ValidString.of("string", "json", "binary"),
                 importance=Importance.HIGH,
                 group=group,
-                doc="What values are: `string` and `binary` are written as they are, `json` becomes columns.",
+                doc="What values are: `string` and `binary` are written as they are, `json` becomes columns. If "
+                "transforms make them structs or numbers, they are written as such whatever is set here.",
             )
             .define(
                 "schema",
@@ -81,6 +83,16 @@ class ParquetSinkConnector(FrameSink):
                 importance=Importance.MEDIUM,
                 group=group,
                 doc="Put files into one folder per `date` (of the record's timestamp, UTC) or per `topic`.",
+            )
+            .define(
+                "behavior.on.null.values",
+                Type.STRING,
+                "write",
+                validator=ValidString.of_ignoring_case("write", "ignore", "fail"),
+                importance=Importance.LOW,
+                group=group,
+                doc="What to do with records that have no value (tombstones): `write` them as rows whose value is "
+                "null, `ignore` them, or `fail` before anything of their batch is written.",
             )
         )
 
@@ -111,19 +123,42 @@ class ParquetSinkConnector(FrameSink):
     def _columns(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as F
 
-        value = F.col("value") if self.settings["value.format"] == "binary" else F.col("value").cast("string")
+        frame = self._without_nulls(frame)
+        is_json = self.settings["value.format"] == "json" and _is_text(frame, "value")
         columns = [
-            F.col("key") if self.settings["value.format"] == "binary" else F.col("key").cast("string").alias("key"),
-            value.alias("value"),
+            self._part(frame, "key"),
+            self._part(frame, "value"),
             *[F.col(name) for name in ("topic", "partition", "offset", "timestamp", "headers")],
         ]
         if self.settings["partition.by"] == "date":
             columns.append(F.to_date("timestamp").alias("date"))
         shaped = frame.select(*columns)
-        if self.settings["value.format"] == "json":
+        if is_json:
             schema = self.settings["schema"] or self._inferred(frame)
             shaped = shaped.withColumn("value", F.from_json("value", schema, {"mode": "FAILFAST"}))
         return shaped
+
+    def _part(self, frame: DataFrame, name: str) -> Column:
+        """A key or value: bytes or text as `value.format` says, anything else as the transforms have made it."""
+        from pyspark.sql import functions as F
+
+        if not _is_text(frame, name):
+            return F.col(name)
+        return F.col(name).cast("binary" if self.settings["value.format"] == "binary" else "string").alias(name)
+
+    def _without_nulls(self, frame: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        behavior = self.settings["behavior.on.null.values"].lower()
+        if behavior == "ignore":
+            return frame.where(F.col("value").isNotNull())
+        if behavior == "fail":
+            where = [F.coalesce(F.col(name).cast("string"), F.lit("?")) for name in ("offset", "topic", "partition")]
+            told = F.format_string(
+                "The record at offset %s of %s-%s has no value, and behavior.on.null.values is 'fail'.", *where
+            )
+            return frame.withColumn("value", F.coalesce("value", F.raise_error(told)))
+        return frame
 
     @staticmethod
     def _inferred(frame: DataFrame) -> Any:
@@ -131,6 +166,12 @@ class ParquetSinkConnector(FrameSink):
 
         texts = frame.where(F.col("value").isNotNull()).select(F.col("value").cast("string"))
         return frame.sparkSession.read.json(texts.rdd.map(lambda row: row[0])).schema
+
+
+def _is_text(frame: DataFrame, name: str) -> bool:
+    from pyspark.sql.types import BinaryType, StringType
+
+    return isinstance(frame.schema[name].dataType, StringType | BinaryType)
 
 
 class BatchFiles:

@@ -1,15 +1,16 @@
 """Between Spark's columns and Kafka's records: how the rows of a frame source become keys, values and headers.
 
-Strings and bytes are produced as they are, a whole Arrow column at a time. Any other Spark type becomes Connect data,
-with a schema, and goes through the connector's converter. Logical types keep their base form (days, milliseconds,
-unscaled bytes), as they are stored.
+Strings and bytes are produced as they are, a whole Arrow column at a time, and so is null: a row without a value is a
+tombstone. Any other Spark type becomes Connect data, with a schema, and goes through the connector's converter.
+Logical types keep their base form (days, milliseconds, unscaled bytes), as they are stored, unless transforms are
+going to look at them.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,9 +78,9 @@ class RowConverter:
             DataError: a row names no topic, or a converter refuses it.
         """
         columns = {name: batch.column(name) for name in batch.schema.names}
-        partitions = _plain(columns, "partition")
-        timestamps = _milliseconds(columns)
-        headers = _headers(columns)
+        partitions = plain(columns, "partition")
+        timestamps = milliseconds(columns)
+        headers = headers_of(columns)
         for topic, start, end in self._runs(columns.get("topic"), batch.num_rows):
             yield TopicRows(
                 topic,
@@ -109,17 +110,16 @@ class RowConverter:
         if _is_bytes(column.type):
             return list(column.to_pylist())
         schema, to_connect = connect_schema(column.type)
-        return [
-            converter.from_connect_data(topic, schema, None if item is None else to_connect(item))
-            for item in column.to_pylist()
-        ]
+        convert = converter.from_connect_data
+        return [None if item is None else convert(topic, schema, to_connect(item)) for item in column.to_pylist()]
 
 
-def connect_schema(arrow: pa.DataType) -> tuple[Schema, ToConnect]:
+def connect_schema(arrow: pa.DataType, *, logical: bool = False) -> tuple[Schema, ToConnect]:
     """The Connect schema of an Arrow type, and what turns a value of it (as Arrow hands it to Python) into Connect
     data.
 
-    Everything is optional, as every Spark column may be.
+    Everything is optional, as every Spark column may be. With `logical`, values of logical types are Python's dates,
+    datetimes and decimals instead of their base form: transforms expect these.
 
     Raises:
         DataError: Connect has no such type.
@@ -130,29 +130,31 @@ def connect_schema(arrow: pa.DataType) -> tuple[Schema, ToConnect]:
     if pa.types.is_decimal(arrow):
         parameters = {"scale": str(arrow.scale)}
         schema = Schema(Type.BYTES, True, name=_LOGICAL + "Decimal", version=1, parameters=parameters)
-        return schema, lambda item: _unscaled(item, arrow.scale)
+        return schema, _same if logical else lambda item: _unscaled(item, arrow.scale)
     if pa.types.is_date(arrow):
-        return Schema(Type.INT32, True, name=_LOGICAL + "Date", version=1), lambda item: (item - _EPOCH).days
+        days: ToConnect = lambda item: (item - _EPOCH).days  # noqa: E731
+        return Schema(Type.INT32, True, name=_LOGICAL + "Date", version=1), _same if logical else days
     if pa.types.is_timestamp(arrow):
-        return Schema(Type.INT64, True, name=_LOGICAL + "Timestamp", version=1), _epoch_ms
+        schema = Schema(Type.INT64, True, name=_LOGICAL + "Timestamp", version=1)
+        return schema, _in_milliseconds if logical else _epoch_ms
     if pa.types.is_struct(arrow):
-        return _struct(arrow)
+        return _struct(arrow, logical)
     if pa.types.is_map(arrow):
-        keys, to_key = connect_schema(arrow.key_type)
-        items, to_item = connect_schema(arrow.item_type)
+        keys, to_key = connect_schema(arrow.key_type, logical=logical)
+        items, to_item = connect_schema(arrow.item_type, logical=logical)
         return Schema.map(keys, items, optional=True), lambda pairs: {
             to_key(key): None if item is None else to_item(item) for key, item in pairs
         }
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
-        elements, to_element = connect_schema(arrow.value_type)
+        elements, to_element = connect_schema(arrow.value_type, logical=logical)
         return Schema.array(elements, optional=True), lambda items: [
             None if item is None else to_element(item) for item in items
         ]
     raise DataError(f"Spark's type {arrow} has no equivalent in Kafka Connect; cast the column to another type.")
 
 
-def _struct(arrow: pa.DataType) -> tuple[Schema, ToConnect]:
-    members = {member.name: connect_schema(member.type) for member in arrow}
+def _struct(arrow: pa.DataType, logical: bool) -> tuple[Schema, ToConnect]:
+    members = {member.name: connect_schema(member.type, logical=logical) for member in arrow}
     schema = Schema.struct({name: member for name, (member, _) in members.items()}, optional=True)
 
     def to_struct(row: dict[str, Any]) -> Struct:
@@ -161,7 +163,7 @@ def _struct(arrow: pa.DataType) -> tuple[Schema, ToConnect]:
     return schema, to_struct
 
 
-def map_in_arrow(frame: DataFrame, work: Callable[[Iterator[Any]], Iterator[Any]], schema: str) -> DataFrame:
+def map_in_arrow(frame: DataFrame, work: Callable[[Iterator[Any]], Iterator[Any]], schema: Any) -> DataFrame:
     """`DataFrame.mapInArrow` for a driver without pandas, which PySpark asks for although nothing here uses it."""
     from pyspark.sql import DataFrame
     from pyspark.sql.udf import UserDefinedFunction
@@ -180,20 +182,23 @@ def _is_bytes(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow))
 
 
-def _plain(columns: dict[str, pa.Array], name: str) -> list[Any] | None:
+def plain(columns: Mapping[str, pa.Array], name: str) -> list[Any] | None:
+    """The values of a column; None if it is missing or holds nothing."""
     column = columns.get(name)
     return None if column is None or column.null_count == len(column) else list(column.to_pylist())
 
 
-def _milliseconds(columns: dict[str, pa.Array]) -> list[int | None] | None:
+def milliseconds(columns: Mapping[str, pa.Array]) -> list[int | None] | None:
+    """The `timestamp` column in milliseconds; None if no row has one."""
     column = columns.get("timestamp")
     if column is not None and pa.types.is_timestamp(column.type):
         columns = {"timestamp": column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())}
-    return _plain(columns, "timestamp")
+    return plain(columns, "timestamp")
 
 
-def _headers(columns: dict[str, pa.Array]) -> list[list[tuple[str, bytes | None]] | None] | None:
-    rows = _plain(columns, "headers")
+def headers_of(columns: Mapping[str, pa.Array]) -> list[list[tuple[str, bytes | None]] | None] | None:
+    """The `headers` column as pairs; None if no row has any."""
+    rows = plain(columns, "headers")
     if rows is None:
         return None
     return [None if row is None else [(header["key"], header["value"]) for header in row] for row in rows]
@@ -207,6 +212,11 @@ def _unscaled(item: decimal.Decimal, scale: int) -> bytes:
     number = int(item.scaleb(scale, decimal.Context(prec=80)))
     # As Java's BigInteger.toByteArray: the fewest bytes that hold the number and its sign.
     return number.to_bytes(((number + (number < 0)).bit_length() // 8) + 1, "big", signed=True)
+
+
+def _in_milliseconds(item: datetime.datetime) -> datetime.datetime:
+    item = item.replace(tzinfo=datetime.UTC) if item.tzinfo is None else item
+    return item.replace(microsecond=item.microsecond // 1000 * 1000)
 
 
 def _epoch_ms(item: datetime.datetime) -> int:

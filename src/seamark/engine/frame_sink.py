@@ -1,7 +1,8 @@
 """Frame stage of sink connectors: plan -> DataFrame of a range of topics -> the connector writes it -> commit.
 
 Spark reads the planned offsets with its own Kafka source; positions are those of the consumer group, never of a
-checkpoint. How a batch survives a crash is in `seamark.engine.sink_ledger`.
+checkpoint. How a batch survives a crash is in `seamark.engine.sink_ledger`. With transforms the records go through the
+connector's converters and transforms before the connector gets them; without, it gets the bytes as they are.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from seamark.config.connector import sink_topics, sink_topics_regex
 from seamark.connector.frame import FrameSink, SinkBatch
 from seamark.connector.sink import TopicPartition
+from seamark.engine.frame_chain import FrameTransforms
 from seamark.engine.frame_stage import FrameStage
 from seamark.engine.plan import next_batch, plan_sink
 from seamark.engine.sink_ledger import SinkIntent, SinkLedger, open_ledger, positions_text
@@ -58,6 +60,7 @@ class FrameSinkStage(FrameStage):
         if not isinstance(environment.connector, FrameSink):
             raise ConnectError(f"Connector {environment.name!r} is no frame sink.")
         self.sink: FrameSink = environment.connector
+        self._transforms = FrameTransforms(environment, is_sink=True)
         worker = environment.worker.raw
         self._consumer = effective_client_config(
             "consumer", worker, environment.config, connector_name=self.name, task=None
@@ -75,10 +78,11 @@ class FrameSinkStage(FrameStage):
 
     def run_batch(self) -> bool:
         self._idle_positions = None
-        self._ledger = self._ledger or open_ledger(self.environment, self._admin, is_idempotent=self.sink.idempotent)
+        self._ledger = self._ledger or open_ledger(self.environment, is_idempotent=self.sink.idempotent)
         ledger = self._ledger
         partitions = self._subscribed()
-        committed, last = ledger.committed(), ledger.last()
+        last = ledger.last()
+        committed = ledger.committed({*partitions, *(last.start if last is not None else ())})
         first = self._admin.list_offsets({partition: "earliest" for partition in partitions})
         if last is not None and last.is_current(committed):
             self.write_batch(last, replay=True, readable_from=first)
@@ -136,6 +140,8 @@ class FrameSinkStage(FrameStage):
 
         def work() -> Mapping[str, Any]:
             frame, metrics = self._read(start, intent.end)
+            if self._transforms.chain:
+                return self._write_transformed(frame, batch)
             with connector_code(self.name, "write"):
                 self.sink.write(frame, batch)
             return _observed(metrics)
@@ -152,6 +158,17 @@ class FrameSinkStage(FrameStage):
     def end_batch(self, ledger: SinkLedger, intent: SinkIntent) -> None:
         """Move the consumer group to the end of the batch."""
         ledger.settle(intent)
+
+    def _write_transformed(self, frame: DataFrame, batch: SinkBatch) -> Mapping[str, Any]:
+        try:
+            transformed = self._transforms.sink(frame, encodes=not self.sink.typed)
+            with connector_code(self.name, "write"):
+                self.sink.write(transformed.frame, batch)
+        finally:
+            self._transforms.release()
+        self.note_errors(transformed.errors)
+        first = transformed.first
+        return {} if first is None else {"records": first.records, "bytes": first.bytes}
 
     def _commit(self, ledger: SinkLedger, intent: SinkIntent) -> None:
         started = time.monotonic()

@@ -4,11 +4,14 @@ Spark reads a planned range and its tasks write it into Kafka (`seamark.engine.w
 batch is recorded before it is written (`seamark.engine.source_ledger`) and replayed after a crash, with the same rows
 at the same writers: a source with `stable_partitions` keeps its Spark partitions, the rows of any other are dealt out
 by content. Without it, offsets are stored after all rows are acknowledged: rows may be repeated, never lost.
+
+Transforms of records run in the writers. A `SparkSql` transform, and what comes before it, runs on the dealt-out rows.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 from seamark.connector.frame import FrameSource
 from seamark.connector.offsets import Offsets
 from seamark.engine.arrow_records import map_in_arrow
+from seamark.engine.frame_chain import FrameTransforms
 from seamark.engine.frame_stage import FrameStage
+from seamark.engine.frame_steps import FailedStepError
 from seamark.engine.plan import SourcePlan, next_batch, plan_source
 from seamark.engine.source_ledger import SourceIntent, SourceLedger, changes, normalised, overlay
 from seamark.engine.stage import StageEnvironment
@@ -42,6 +47,7 @@ class FrameSourceStage(FrameStage):
         if not isinstance(environment.connector, FrameSource):
             raise ConnectError(f"Connector {environment.name!r} is no frame source.")
         self.source: FrameSource = environment.connector
+        self._transforms = FrameTransforms(environment, is_sink=False)
         self._ledger: SourceLedger | None = None
         self._idle_offsets: Offsets | None = None
         self._looked_at, self._last_look = 0.0, True
@@ -57,7 +63,11 @@ class FrameSourceStage(FrameStage):
             self._idle_offsets = start
             return False
         frame = self._read(plan)
-        results = self._write(frame, self.parallelism, None)
+        try:
+            prepared, _ = self._prepare(frame, self._writers_of(frame))
+            results = self._write(prepared, None)
+        finally:
+            self._transforms.release()
         started = time.monotonic()
         self.store_offsets(changes(plan)[1])
         self._note(results, changes(plan)[1], time.monotonic() - started)
@@ -107,7 +117,7 @@ class FrameSourceStage(FrameStage):
 
     def write_batch(self, frame: DataFrame, intent: SourceIntent, ledger: Ledger) -> list[Any]:
         """Have the writers write it."""
-        return self._write(frame, intent.writers, ledger)
+        return self._write(frame, ledger)
 
     def end_batch(self, ledger: SourceLedger, intent: SourceIntent) -> None:
         """Record that it is written, and move the connector."""
@@ -117,23 +127,25 @@ class FrameSourceStage(FrameStage):
         ledger = self._ledger = self._ledger or SourceLedger(self.environment)
         ledger.settle_reads()
         start, intent = self._committed(), ledger.last()
-        if intent is not None and intent.is_current(start):
-            plan = SourcePlan(start, overlay(start, intent.end))
-            frame = self._read(plan)
-            self._check_writers(frame, intent)
-            self._writers = intent.writers
-            results = self.write_batch(frame, intent, ledger.resume(intent))
-        else:
-            found = self._plan(start)
-            if found is None:
-                self._idle_offsets = start
-                return False
-            frame = self._read(found)
-            moved_from, moved_to = changes(found)
-            batch = next_batch(None if intent is None else intent.batch, int(time.time() * 1000))
-            self._writers = self._writers_of(frame)
-            intent = SourceIntent(batch, self._writers, moved_from, moved_to)
-            results = self.write_batch(frame, intent, self.begin_batch(ledger, intent))
+        is_replay = intent is not None and intent.is_current(start)
+        plan = SourcePlan(start, overlay(start, intent.end)) if intent is not None and is_replay else self._plan(start)
+        if plan is None:
+            self._idle_offsets = start
+            return False
+        frame = self._read(plan)
+        try:
+            if intent is not None and is_replay:
+                dealt_to = self._writers_of(frame) if self.source.stable_partitions else intent.writers
+                prepared, self._writers = self._prepare(frame, dealt_to)
+                self._check_writers(intent)
+                results = self.write_batch(prepared, intent, ledger.resume(intent))
+            else:
+                prepared, self._writers = self._prepare(frame, self._writers_of(frame))
+                batch = next_batch(None if intent is None else intent.batch, int(time.time() * 1000))
+                intent = SourceIntent(batch, self._writers, *changes(plan))
+                results = self.write_batch(prepared, intent, self.begin_batch(ledger, intent))
+        finally:
+            self._transforms.release()
         if any(row.outcome == Outcome.SUPERSEDED.value for row in results):
             raise FencedError(
                 f"Another worker has taken over connector {self.name!r}; this one wrote no more of its rows."
@@ -165,28 +177,52 @@ class FrameSourceStage(FrameStage):
     def _writers_of(self, frame: DataFrame) -> int:
         return int(frame.rdd.getNumPartitions()) if self.source.stable_partitions else self.parallelism
 
-    def _check_writers(self, frame: DataFrame, intent: SourceIntent) -> None:
-        if self.source.stable_partitions and self._writers_of(frame) != intent.writers:
+    def _check_writers(self, intent: SourceIntent) -> None:
+        if self._writers != intent.writers:
             raise ConnectError(
                 f"Batch {intent.batch} of connector {self.name!r} was begun with {intent.writers} Spark partitions and "
-                f"now has {self._writers_of(frame)}, so its rows cannot be told apart from those written before. Set "
-                "stable_partitions to False in the connector, or move its offsets to give the batch up."
+                f"now has {self._writers}, so its rows cannot be told apart from those written before. Set "
+                "stable_partitions to False in the connector, go back to the transforms that it had, or move its "
+                "offsets to give the batch up."
             )
 
-    def _write(self, frame: DataFrame, writers: int, ledger: Ledger | None) -> list[Any]:
+    def _prepare(self, frame: DataFrame, writers: int) -> tuple[DataFrame, int]:
+        """The rows as the writers get them, a Spark partition for each, and how many writers there are.
+
+        Rows are dealt out as they were read, before any transform: so it does not matter for a replay whether
+        transforms give the same again. After a query that mixes the rows of partitions it would, unless one writer
+        gets everything.
+        """
+        dealt = frame if self.source.stable_partitions else deal_out(frame, writers)
+        if not self._transforms.chain.has_queries:
+            return dealt, writers
+        transformed = self.run_spark("transforms", lambda: self._transforms.source(dealt))
+        self.note_errors(transformed.errors)
+        if transformed.keeps_partitions:
+            return transformed.frame, writers
+        if self.environment.exactly_once:
+            return transformed.frame.coalesce(1), 1
+        return deal_out(transformed.frame, self.parallelism), self.parallelism
+
+    def _write(self, frame: DataFrame, ledger: Ledger | None) -> list[Any]:
         environment = self.environment
+        pipeline = self._transforms.spec(self._transforms.last_aliases)
         spec = WriterSpec(
             connector=self.name,
-            config=dict(environment.config),
+            config=pipeline.config,
             worker=environment.worker.raw,
-            plugin_path=self.worker.plugin_path,
+            plugin_path=pipeline.plugin_path,
             group_id=self.worker.group_id,
             ledger=ledger,
         )
-        dealt = frame if self.source.stable_partitions else deal_out(frame, writers)
-        return self.run_spark(
-            f"batch for {writers} writers", lambda: map_in_arrow(dealt, writing(spec), RESULT_SCHEMA).collect()
+        results: list[Any] = self.run_spark(
+            "batch", lambda: map_in_arrow(frame, writing(spec), RESULT_SCHEMA).collect()
         )
+        self.note_errors({row.writer: json.loads(row.errors) for row in results if row.failure is None})
+        for row in results:
+            if row.failure is not None:
+                raise FailedStepError(row.failure, row.writer, json.loads(row.errors))
+        return results
 
     def _note(self, results: list[Any], end: Offsets, commit_s: float) -> None:
         for row in results:

@@ -9,11 +9,13 @@ import time
 import traceback
 import uuid
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from seamark.config.worker import WorkerConfig
 from seamark.connector.frame import ReadLimit
+from seamark.engine.frame_chain import add_counts
+from seamark.engine.frame_steps import FailedStepError
 from seamark.engine.session import cancel_jobs, run_job
 from seamark.engine.stage import Ending, Stage, StageEnvironment, StageOutcome, TaskProgress
 from seamark.errors import ConnectError, FencedError
@@ -108,6 +110,11 @@ class FrameStage(Stage):
         """How many Spark tasks a batch may have."""
         return max(1, len(self.environment.task_configs))
 
+    def note_errors(self, errors: Mapping[int, Mapping[str, int]]) -> None:
+        """Count the records that could not be processed in a batch, by Spark task."""
+        for task, counts in errors.items():
+            add_counts(self._tasks[task % len(self._tasks)].errors, counts)
+
     def report(self, task: int, *, records: int, bytes_: int, committed_in_s: float) -> None:
         """Count what a task has done in a batch that is now committed."""
         progress = self._tasks[task % len(self._tasks)]
@@ -145,7 +152,11 @@ class FrameStage(Stage):
         self._cleaned_up(self.abandon)
         trace = "".join(traceback.format_exception(error))
         failed = _FAILED_TASK.search(str(error))
-        task = int(failed[1]) % len(self._tasks) if failed else 0
+        number = int(failed[1]) if failed else 0
+        if isinstance(error, FailedStepError):
+            number = error.task
+            self.note_errors({error.task: error.errors})
+        task = number % len(self._tasks)
         self._tasks[task].state, self._tasks[task].error = "failed", trace
         return StageOutcome(Ending.FAILED, {task: trace}, retriable=_is_passing(error))
 

@@ -25,7 +25,7 @@ from seamark.connector.sink import SinkConnector
 from seamark.connector.source import SourceConnector
 from seamark.connector.transform import Predicate, Transformation
 from seamark.engine.plugin_path import PluginProblem, extend_import_path, scan
-from seamark.engine.transforms.registry import JAVA_PREDICATES, JAVA_TRANSFORMS
+from seamark.engine.transforms.registry import JAVA_PREDICATES, TRANSFORMS
 from seamark.errors import PluginError
 
 CONNECTOR_ENTRY_POINTS = "seamark.connectors"
@@ -55,7 +55,7 @@ _JAVA_CONVERTERS = {
     "io.confluent.connect.avro.AvroConverter": f"{_OURS}.avro.converter:AvroConverter",
     "io.confluent.connect.json.JsonSchemaConverter": f"{_OURS}.jsonschema.converter:JsonSchemaConverter",
 }
-_JAVA_PLUGINS = {**_JAVA_CONNECTORS, **_JAVA_CONVERTERS, **JAVA_TRANSFORMS, **JAVA_PREDICATES}
+_JAVA_PLUGINS = {**_JAVA_CONNECTORS, **_JAVA_CONVERTERS, **TRANSFORMS, **JAVA_PREDICATES}
 _JAVA_NAMES = {reference: name for name, reference in _JAVA_PLUGINS.items()}
 
 Plugin = TypeVar("Plugin", Connector, Converter, HeaderConverter, Transformation, Predicate)
@@ -131,7 +131,7 @@ class Plugins:
 
     def transformation_class(self, name: str) -> type[Transformation]:
         """The transformation class of that name or alias."""
-        return self._find(name, Transformation, JAVA_TRANSFORMS, TRANSFORM_ENTRY_POINTS)  # type: ignore[type-abstract]
+        return self._find(name, Transformation, TRANSFORMS, TRANSFORM_ENTRY_POINTS)  # type: ignore[type-abstract]
 
     def predicate_class(self, name: str) -> type[Predicate]:
         """The predicate class of that name or alias."""
@@ -171,7 +171,7 @@ class Plugins:
 
     def transformations(self) -> list[PluginInfo]:
         """All transformations that can be imported, by name."""
-        return self._infos(self._candidates(JAVA_TRANSFORMS, TRANSFORM_ENTRY_POINTS, Transformation))
+        return self._infos(self._candidates(TRANSFORMS, TRANSFORM_ENTRY_POINTS, Transformation))
 
     def predicates(self) -> list[PluginInfo]:
         """All predicates that can be imported, by name."""

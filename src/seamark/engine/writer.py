@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from enum import Enum
 from functools import partial
 from typing import Any, Final
@@ -31,9 +32,11 @@ import pyarrow as pa
 
 from seamark.config.worker import WorkerConfig
 from seamark.connector.offsets import Offsets
-from seamark.engine.arrow_records import RowConverter
+from seamark.engine.arrow_records import RowConverter, TopicRows
+from seamark.engine.frame_records import PipelineSpec, RowSourcePipeline
 from seamark.engine.pipeline import Converters
 from seamark.engine.plugins import Plugins
+from seamark.engine.tolerance import ErrorCounts, ToleranceExceededError
 from seamark.engine.topic_creator import TopicCreator
 from seamark.errors import ConnectError, KafkaError
 from seamark.kafka.admin import Admin
@@ -45,7 +48,9 @@ from seamark.kafka.topics import TopicCreation
 from seamark.storage.intents import intent_key, intents_name
 from seamark.storage.offsets import encode_key, encode_value
 
-RESULT_SCHEMA: Final = "writer long, records long, bytes long, outcome string"
+RESULT_SCHEMA: Final = "writer long, records long, bytes long, outcome string, errors string, failure string"
+_RESULT_NAMES: Final = ["writer", "records", "bytes", "outcome", "errors", "failure"]
+_RESULT_TYPES: Final = [pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.string(), pa.string()]
 SOURCE_INTENT: Final = "source"
 # A writer's transaction is open while Spark computes its rows. Broker and consumers wait no longer than this for a
 # writer that vanished together with its driver; a replay ends it at once.
@@ -78,6 +83,7 @@ class WriterSpec:
 
     connector: str
     config: Mapping[str, str]
+    """The connector's; `transforms` names those that the writers run."""
     worker: Mapping[str, str]
     plugin_path: str | None
     group_id: str
@@ -87,6 +93,11 @@ class WriterSpec:
     def transactional_id(self, writer: int) -> str:
         """The transactional id of a writer. Index 0 is the driver's, which owns the offsets, as in Kafka Connect."""
         return f"{self.group_id}-{self.connector}-{writer + 1}"
+
+    @property
+    def pipeline(self) -> PipelineSpec:
+        """What transforms and converters need."""
+        return PipelineSpec(self.connector, self.config, self.worker, self.plugin_path)
 
     def client_config(self, role: Any, writer: int) -> dict[str, str]:
         """The settings of a writer's Kafka client."""
@@ -100,6 +111,8 @@ class Outcome(Enum):
     ALREADY_WRITTEN = "already written"
     EMPTY = "empty"
     SUPERSEDED = "superseded"
+    FAILED = "failed"
+    """A row could not be processed, and `errors.tolerance` does not allow that."""
 
 
 def writing(spec: WriterSpec) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -114,14 +127,15 @@ def _write_partition(spec: WriterSpec, batches: Iterator[pa.RecordBatch]) -> Ite
     if context is None:
         raise ConnectError("Writers run inside Spark tasks only.")
     writer = Writer(spec, context.partitionId())
-    outcome = writer.write(batches)
-    yield pa.RecordBatch.from_pydict(
-        {
-            "writer": [writer.number],
-            "records": [writer.records],
-            "bytes": [writer.bytes],
-            "outcome": [outcome.value],
-        }
+    failure = None
+    try:
+        outcome = writer.write(batches)
+    except ToleranceExceededError:
+        # Told, not raised: Spark would only run the same rows again.
+        outcome, failure = Outcome.FAILED, traceback.format_exc()
+    result = [writer.number, writer.records, writer.bytes, outcome.value, json.dumps(asdict(writer.errors)), failure]
+    yield pa.RecordBatch.from_arrays(
+        [pa.array([value], kind) for value, kind in zip(result, _RESULT_TYPES, strict=True)], names=_RESULT_NAMES
     )
 
 
@@ -131,11 +145,13 @@ class Writer:
     def __init__(self, spec: WriterSpec, number: int) -> None:
         self.spec, self.number = spec, number
         self.records = self.bytes = 0
+        self.errors = ErrorCounts()
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Outcome:
         """Write all rows; on return they are in Kafka for good, unless the outcome says otherwise.
 
         Raises:
+            ToleranceExceededError: a row cannot be processed, with the same consequence.
             ConnectError: nothing of this attempt became visible (exactly-once), or some rows may not have been written.
         """
         ledger = self.spec.ledger
@@ -208,27 +224,50 @@ class Writer:
         topics: TopicCreator,
         forbidden: str | None = None,
     ) -> None:
-        spec = self.spec
-        converters = Converters.of(Plugins(spec.plugin_path), spec.config, WorkerConfig(spec.worker))
-        converter = RowConverter(converters.key, converters.value, spec.config.get("topic"))
-        for batch in rows:
-            for part in converter.convert(batch):
-                if part.topic == forbidden:
-                    raise ConnectError(
-                        "Source tasks may not produce to their own offsets topics when exactly-once support is enabled"
-                    )
-                topics.ensure(part.topic)
-                producer.send_batch(
-                    part.topic,
-                    part.values,
-                    keys=part.keys,
-                    timestamps=part.timestamps,
-                    headers=part.headers,
-                    partitions=part.partitions,
-                )
-                self.records += len(part.values)
-                self.bytes += part.bytes
-            producer.check()
+        with contextlib.ExitStack() as stack:
+            rows_of = _row_conversion(self.spec, self.number, stack, self.errors)
+            for batch in rows:
+                for part in rows_of(batch):
+                    self._send_part(producer, part, topics, forbidden)
+                producer.check()
+
+    def _send_part(
+        self, producer: RecordProducer, part: TopicRows, topics: TopicCreator, forbidden: str | None
+    ) -> None:
+        if part.topic == forbidden:
+            raise ConnectError(
+                "Source tasks may not produce to their own offsets topics when exactly-once support is enabled"
+            )
+        topics.ensure(part.topic)
+        producer.send_batch(
+            part.topic,
+            part.values,
+            keys=part.keys,
+            timestamps=part.timestamps,
+            headers=part.headers,
+            partitions=part.partitions,
+        )
+        self.records += len(part.values)
+        self.bytes += part.bytes
+
+
+def _row_conversion(
+    spec: WriterSpec, writer: int, stack: contextlib.ExitStack, counts: ErrorCounts
+) -> Callable[[pa.RecordBatch], Iterable[TopicRows]]:
+    """What turns rows into bytes: whole columns at a time, one by one where transforms or errors need it."""
+    pipeline = RowSourcePipeline(spec.pipeline, writer, stack, counts)
+    if pipeline.looks_inside:
+        return pipeline.convert_rows
+    converters = Converters.of(Plugins(spec.plugin_path), spec.config, WorkerConfig(spec.worker))
+    columns = RowConverter(converters.key, converters.value, spec.config.get("topic"))
+
+    def convert(batch: pa.RecordBatch) -> Iterable[TopicRows]:
+        try:
+            return list(columns.convert(batch))
+        except Exception:  # one by one it shows which row it is, and the connector's settings say what follows
+            return pipeline.convert_rows(batch)
+
+    return convert
 
 
 def markers_of(ledger: Offsets, batch: int) -> frozenset[int]:

@@ -9,23 +9,25 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeVar
 
 from seamark.config import connector as connector_config
+from seamark.config.providers import Providers
 from seamark.config.worker import WorkerConfig
 from seamark.connector.connector import Connector
 from seamark.connector.frame import FrameSink, FrameSource
 from seamark.connector.source import ExactlyOnceSupport, SourceConnector
+from seamark.engine.frame_chain import check_transforms
 from seamark.engine.lease_server import LeaseServer
 from seamark.engine.plugins import Plugins
 from seamark.engine.session import start_session
 from seamark.engine.stage import Stage, StageEnvironment, TaskProgress
-from seamark.engine.transform_chain import TransformChain
 from seamark.engine.watch import WorkWatcher
 from seamark.errors import AlreadyExistsError, ConfigError, NotFoundError
 from seamark.kafka.admin_pool import AdminPool
 from seamark.kafka.clients import effective_client_config
-from seamark.runtime.runner import ConnectorRunner, stage_for
+from seamark.runtime.runner import ConnectorRunner, Publish, keep_to_oneself, stage_for
 from seamark.runtime.states import ConnectorStatus, State, TargetState
 from seamark.storage.layered import ConnectorOffsetStore, offset_store_for, worker_offset_store
 from seamark.storage.offsets import OffsetStore
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Worker:
@@ -41,9 +44,11 @@ class Worker:
 
     def __init__(self, config: WorkerConfig, *, spark: SparkSession | None = None) -> None:
         """`spark` shares a session that the caller stops; without it the worker starts and stops its own."""
-        self.config = _with_defaults(config)
+        self.providers = Providers.of(config.raw)
+        self.config = _with_defaults(WorkerConfig(_texts(self.providers.resolve(config.raw))))
         self.plugins = Plugins(config.plugin_path)
         self._spark, self._owns_spark = spark, spark is None
+        self._spark_start: Future[SparkSession] | None = None
         self._leases = LeaseServer(host=self._lease_host())
         self._admins = AdminPool()
         self._watcher = WorkWatcher(admins=self._admins)
@@ -56,8 +61,10 @@ class Worker:
 
     @property
     def spark(self) -> SparkSession:
-        """The Spark session, once started."""
-        assert self._spark is not None, "the worker is not started"  # noqa: S101 - a mistake of the caller
+        """The Spark session; waits for it if it is just being started."""
+        if self._spark is None:
+            assert self._spark_start is not None, "the worker is not started"  # noqa: S101 - a mistake of the caller
+            self._spark = self._spark_start.result()
         return self._spark
 
     @property
@@ -66,12 +73,18 @@ class Worker:
         assert self._offsets is not None, "the worker is not started"  # noqa: S101 - a mistake of the caller
         return self._offsets
 
-    def start(self) -> None:
-        """Connect to Kafka and Spark."""
+    def start(self, *, wait_for_spark: bool = True) -> None:
+        """Connect to Kafka and Spark.
+
+        Without `wait_for_spark` it returns while Spark is still starting; the first connector then waits for it, and
+        fails if it did not start.
+        """
+        if self._spark is None:
+            self._spark_start = _in_background(lambda: start_session(self.config), "spark-start")
         self._offsets = worker_offset_store(self.config.raw)
         self._offsets.start()
-        if self._spark is None:
-            self._spark = start_session(self.config)
+        if wait_for_spark:
+            self.spark  # noqa: B018 - waits
         self._leases.start()
         self._watcher.start()
 
@@ -89,42 +102,53 @@ class Worker:
         self._leases.stop()
         if self._offsets is not None:
             self._offsets.stop()
-        if self._owns_spark and self._spark is not None:
-            self._spark.stop()
+        if self._owns_spark and self._spark_start is not None:
+            try:
+                self.spark.stop()
+            except Exception as error:
+                log.warning("Spark could not be stopped: %s", error)
+        self.providers.close()
 
     # connectors
 
     def start_connector(
         self,
         name: str,
-        config: Mapping[str, str],
+        config: Mapping[str, str | None],
         target: TargetState = TargetState.STARTED,
         on_status: Callable[[ConnectorStatus], None] = lambda status: None,
-    ) -> None:
-        """Run a connector.
+        *,
+        known_tasks: int = 0,
+        publish: Publish = keep_to_oneself,
+    ) -> ConnectorRunner:
+        """Run a connector. Its config may hold references to config providers; they are resolved here and only here.
 
         Raises:
             AlreadyExistsError: it runs already.
             PluginError: its class is not known.
             ConfigError: its config is not acceptable.
         """
-        config = {**config, "name": name}
-        self.check_config(name, config)
+        config = self.resolved(name, config)
+        if target is TargetState.STARTED:
+            self.check_config(name, config)
         with self._lock:
             if name in self._runners:
                 raise AlreadyExistsError(f"Connector {name} already exists")
             runner = self._runners[name] = ConnectorRunner(
                 name,
                 config,
-                make_connector=self._connector_class(config),
+                make_connector=lambda: self.connector_class(config)(),  # noqa: PLW0108 - fails later, as a FAILED connector
                 make_stage=lambda connector, tasks: self._stage(name, config, connector, tasks),
                 watch=lambda stage, wake: self._watcher.add(stage, self._admin_config(name, config), wake),
                 unwatch=self._watcher.remove,
                 target=target,
+                known_tasks=known_tasks,
+                publish=publish,
                 retry_timeout_s=self.config.for_connector(config)["seamark.retry.timeout.ms"] / 1000,
                 on_status=on_status,
             )
         runner.start()
+        return runner
 
     def stop_connector(self, name: str) -> None:
         """End a connector and forget it; its offsets stay."""
@@ -187,7 +211,7 @@ class Worker:
             PluginError: the class is not known.
             ConfigError: a key is missing or wrong.
         """
-        connector_class = self._connector_class(config)
+        connector_class = self.connector_class(config)
         is_source = issubclass(connector_class, SourceConnector)
         connector_config.check(config, is_source=is_source, plugin=connector_class.config_def())
         for report in connector_class().validate(config):
@@ -202,14 +226,8 @@ class Worker:
             self._check_exactly_once(connector_class, config)
 
     def _check_transforms(self, connector_class: type[Connector], config: Mapping[str, str]) -> None:
-        chain = TransformChain.of(self.plugins, config)
-        chain.close()
-        if chain and issubclass(connector_class, FrameSource | FrameSink):
-            raise ConfigError(
-                f"{connector_class.__name__} works on DataFrames and takes no record transforms: "
-                "leave out 'transforms'.",
-                key="transforms",
-            )
+        is_frame = issubclass(connector_class, FrameSource | FrameSink)
+        check_transforms(self.plugins, config, connector=connector_class.__name__, is_frame=is_frame)
 
     def _check_exactly_once(self, connector_class: type[Connector], config: Mapping[str, str]) -> None:
         if not self.config.exactly_once:
@@ -224,7 +242,13 @@ class Worker:
                 key="exactly.once.support",
             )
 
-    def _connector_class(self, config: Mapping[str, str]) -> type[Connector]:
+    def connector_class(self, config: Mapping[str, str]) -> type[Connector]:
+        """The class that a config names.
+
+        Raises:
+            ConfigError: it names none.
+            PluginError: it cannot be found or loaded.
+        """
         class_name = config.get("connector.class")
         if not class_name:
             raise ConfigError(
@@ -234,6 +258,17 @@ class Worker:
 
     def _admin_config(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
         return effective_client_config("admin", self.config.raw, config, connector_name=name, task=None)
+
+    def resolved(self, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
+        """The config that a connector gets: with its name, and with what references to providers stand for.
+
+        Not to be stored or shown.
+        """
+        return _texts(self.providers.resolve({**config, "name": name}))
+
+    def offset_store(self, name: str, config: Mapping[str, str]) -> ConnectorOffsetStore:
+        """The store of a source connector with this config, whether it runs here or not; not started."""
+        return self._store(name, config)
 
     def _store(self, name: str, config: Mapping[str, str]) -> ConnectorOffsetStore:
         return offset_store_for({**config, "name": name}, self.config.raw, self.offsets, self.config.exactly_once)
@@ -255,6 +290,24 @@ class Worker:
             exactly_once=self.config.exactly_once and isinstance(connector, SourceConnector),
         )
         return stage_for(environment)
+
+
+def _texts(config: Mapping[str, str | None]) -> dict[str, str]:
+    """Without keys that have no value: for a connector they are the same as keys that are not there."""
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def _in_background(work: Callable[[], T], name: str) -> Future[T]:
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return future
 
 
 def _with_defaults(config: WorkerConfig) -> WorkerConfig:

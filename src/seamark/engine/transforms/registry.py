@@ -1,4 +1,4 @@
-"""Java names of Connect's own transforms and predicates, and references to ours that do the same."""
+"""Java names of Connect's own transforms and predicates, and references to ours that do the same; and our own."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ JAVA_TRANSFORMS = {
     for module, name in _PARTS.items()
     for part in ("Key", "Value")
 } | {f"{_JAVA}.{name}": f"{_OURS}.transforms.{module}:{name}" for module, name in _WHOLE.items()}
+
+TRANSFORMS = JAVA_TRANSFORMS | {"seamark.transforms.SparkSql": f"{_OURS}.transforms.spark_sql:SparkSql"}
 
 JAVA_PREDICATES = {
     f"{_JAVA}.predicates.{name}": f"{_OURS}.predicates.{module}:{name}" for module, name in _PREDICATES.items()
