@@ -1,0 +1,59 @@
+"""Sockets of the REST API, and the address that other workers are told."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+from seamark.config.rest_keys import Listener
+from seamark.config.worker import WorkerConfig
+from seamark.errors import ConnectError
+
+_BACKLOG: Final = 1024
+
+
+def open_listener(listener: Listener) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        ConnectError: the address is taken, or not one of this machine.
+    """
+    try:
+        if listener.host:
+            family = socket.getaddrinfo(listener.host, listener.port, type=socket.SOCK_STREAM)[0][0]
+            return socket.create_server((listener.host, listener.port), family=family, backlog=_BACKLOG)
+        if socket.has_dualstack_ipv6():
+            address = ("", listener.port)
+            return socket.create_server(address, family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True)
+        return socket.create_server(("", listener.port), backlog=_BACKLOG)
+    except OSError as error:
+        hint = "; another process, maybe another worker, listens there" if error.errno == errno.EADDRINUSE else ""
+        reason = error.strerror or str(error)
+        raise ConnectError(f"Cannot listen at {listener.text} for the REST API: {reason}{hint}") from error
+
+
+def advertised_address(config: WorkerConfig, listeners: Sequence[tuple[Listener, int]]) -> tuple[str, int]:
+    """Host and port that other workers are told.
+
+    Args:
+        config: of the worker.
+        listeners: each with the port that it got.
+    """
+    listener, port = listeners[0]
+    host = config["rest.advertised.host.name"] or listener.host or _own_address()
+    advertised_port = config["rest.advertised.port"]
+    return host, port if advertised_port is None else int(advertised_port)
+
+
+def host_and_port(host: str, port: int) -> str:
+    """As in a URL: IPv6 addresses in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _own_address() -> str:
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return "127.0.0.1"
