@@ -10,7 +10,8 @@ from seamark.storage import config_records as records
 from seamark.storage.cluster_state import ClusterConfigState, ConfigLogReducer
 from seamark.storage.config_records import ConfigRecord
 
-NAMES = ("a", "a-1", "b")
+NAMES = ("a", "a-1")
+KINDS = ("create", "config", "config", "tasks", "tasks", "tasks", "died", "stop", "state", "delete", "fence", "place")
 Entry = tuple[int, str, bytes | None]
 
 names = st.sampled_from(NAMES)
@@ -22,7 +23,7 @@ states = st.sampled_from(list(TargetState))
 def operations(draw: st.DrawFn) -> list[ConfigRecord]:
     """The records of one operation, in the order in which a leader writes them."""
     name = draw(names)
-    kind = draw(st.sampled_from(["create", "config", "tasks", "died", "stop", "state", "delete", "fence", "place"]))
+    kind = draw(st.sampled_from(KINDS))
     if kind == "create":
         return [records.target_state_record(name, draw(states)), records.connector_record(name, draw(configs))]
     if kind == "config":
@@ -41,7 +42,7 @@ def operations(draw: st.DrawFn) -> list[ConfigRecord]:
     return [records.placement_record(name, draw(st.none() | st.integers(0, 24)))]
 
 
-logs = st.lists(operations(), max_size=25).map(
+logs = st.lists(operations(), min_size=5, max_size=25).map(
     lambda all_of_them: [
         (offset, *record) for offset, record in enumerate(record for one in all_of_them for record in one)
     ]
