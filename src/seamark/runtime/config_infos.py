@@ -70,8 +70,8 @@ def connector_section(keys: Sequence[ConfigKey], values: Iterable[ConfigValue], 
 
 def embedded_section(definition: ConfigDef, values: Sequence[ConfigValue], prefix: str) -> Section:
     """The keys of a converter or client, under its prefix. Counts keys with errors, however many each has."""
-    section = Section()
-    for value in _hash_order(values):
+    section, by_name = Section(), {value.name: value for value in values}
+    for value in map(by_name.__getitem__, hash_order(list(by_name))):
         key = definition.key(value.name)
         if key is not None and key.group is not None and key.group not in section.groups:
             section.groups.append(key.group)
@@ -81,12 +81,12 @@ def embedded_section(definition: ConfigDef, values: Sequence[ConfigValue], prefi
     return section
 
 
-def _hash_order(values: Sequence[ConfigValue]) -> list[ConfigValue]:
-    """In the order in which Java's hash map has these keys: a Java worker's answer shows it in keys and groups."""
+def hash_order(names: Sequence[str]) -> list[str]:
+    """In the order in which Java's hash map has these keys: answers of a Java worker show it."""
     size = 16
-    while len(values) > size * 3 // 4:
+    while len(names) > size * 3 // 4:
         size *= 2
-    return sorted(values, key=lambda value: _spread(value.name) % size)
+    return sorted(names, key=lambda name: _spread(name) % size)
 
 
 def _spread(text: str) -> int:

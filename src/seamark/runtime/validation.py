@@ -27,7 +27,7 @@ from seamark.engine.plugins import Plugins
 from seamark.errors import BadRequestError, ConfigError, connector_code
 from seamark.kafka.client_keys import client_config_def
 from seamark.kafka.overrides import OverridePolicy, Role, allowed_overrides, default_group_id
-from seamark.runtime.config_infos import Section, connector_section, embedded_section, key_info
+from seamark.runtime.config_infos import Section, connector_section, embedded_section, hash_order, key_info
 from seamark.runtime.enriched_keys import Config, EnrichedKeys, common_keys
 from seamark.runtime.herder import ConfigInfos, PluginInfo
 from seamark.runtime.plugin_catalog import PluginCatalog, VersionError, converter_config_def, plugin_version
@@ -123,7 +123,7 @@ class ConfigValidator:
             raise BadRequestError(error.message) from error
         class_name = resolved.get("connector.class")
         if class_name is None:
-            shown = ", ".join(f"{key}={render(value)}" for key, value in config.items())
+            shown = ", ".join(f"{key}={render(config[key])}" for key in hash_order(list(config)))
             raise BadRequestError(f"Connector config {{{shown}}} contains no connector type")
         connector = self.catalog.connector(class_name)
         infos = self._wrong_version(connector, resolved) or self._judge(connector, resolved)
