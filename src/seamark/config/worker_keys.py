@@ -247,6 +247,84 @@ def _offsets(definition: ConfigDef) -> None:
             )
 
 
+def _group(definition: ConfigDef) -> None:
+    group = "Cluster"
+    definition.define(
+        "session.timeout.ms",
+        Type.INT,
+        10000,
+        validator=POSITIVE,
+        importance=HIGH,
+        group=group,
+        doc="A worker that is not heard of for so long is taken for dead, and its connectors run elsewhere. Must be "
+        "within the broker's `group.min.session.timeout.ms` and `group.max.session.timeout.ms`.",
+    ).define(
+        "heartbeat.interval.ms",
+        Type.INT,
+        1000,
+        validator=POSITIVE,
+        importance=HIGH,
+        group=group,
+        doc="How often a worker tells the group's coordinator that it is alive, and learns of a rebalance: so long "
+        "can it take until the connectors of a worker that stops run elsewhere. Lower than `session.timeout.ms`. "
+        "Kafka Connect's default is 3000.",
+    ).define(
+        "rebalance.timeout.ms",
+        Type.INT,
+        60000,
+        validator=POSITIVE,
+        importance=HIGH,
+        group=group,
+        doc="How long a worker may take to stop the connectors that it has to hand over, before it is put out of the "
+        "group.",
+    ).define(
+        "seamark.static.membership",
+        Type.BOOLEAN,
+        False,
+        importance=LOW,
+        group=group,
+        doc="Whether the group knows the worker by its advertised REST address. A worker that is restarted within "
+        "`session.timeout.ms`, also after a crash, then gets its connectors back at once. Each worker must have an "
+        "address of its own that stays the same.",
+    ).define(
+        "inter.worker.key.generation.algorithm",
+        Type.STRING,
+        "HmacSHA256",
+        importance=LOW,
+        group=group,
+        doc="How the key that signs requests between workers is generated: an HMAC algorithm by Java's name.",
+    ).define(
+        "inter.worker.key.size",
+        Type.INT,
+        None,
+        importance=LOW,
+        group=group,
+        doc="Bits of that key. Default: what is usual for the algorithm.",
+    ).define(
+        "inter.worker.key.ttl.ms",
+        Type.INT,
+        3600000,
+        validator=NOT_NEGATIVE,
+        importance=LOW,
+        group=group,
+        doc="After this time the leader replaces that key; 0 stands for never.",
+    ).define(
+        "inter.worker.signature.algorithm",
+        Type.STRING,
+        "HmacSHA256",
+        importance=LOW,
+        group=group,
+        doc="The algorithm with which this worker signs its requests to others.",
+    ).define(
+        "inter.worker.verification.algorithms",
+        Type.LIST,
+        ["HmacSHA256"],
+        importance=LOW,
+        group=group,
+        doc="The algorithms whose signatures this worker accepts; the one that it signs with must be among them.",
+    )
+
+
 def engine_config_def() -> ConfigDef:
     """Seamark's own keys. A connector's config may override each of them except ``seamark.local.slots``."""
     group = "Engine"
@@ -365,6 +443,7 @@ def worker_config_def() -> ConfigDef:
     _common(definition)
     _rest(definition)
     _offsets(definition)
+    _group(definition)
     return definition.extend(engine_config_def())
 
 
