@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -87,6 +88,9 @@ class Orders:
         orders = pyarrow.dataset.dataset(self._path, format="parquet").to_table(columns=["value"])["value"]
         return sorted(order["id"] for order in orders.to_pylist())
 
+    def are_at_least(self, wanted: int) -> bool:
+        return len(self) >= wanted
+
     def are_each_there_once(self) -> bool:
         ids = self.ids()
         return ids == list(range(1, len(ids) + 1))
@@ -115,7 +119,7 @@ def test_up_stops_cleanly_while_records_flow_and_goes_on_when_started_again(comm
     for _ in range(2):
         wanted = len(orders) + 5
         up = commands.start("up", "--data-dir", str(data_dir))
-        eventually(lambda wanted=wanted: len(orders) >= wanted, within_s=120, message=f"see {up.log}")
+        eventually(partial(orders.are_at_least, wanted), within_s=120, message=f"see {up.log}")
         up.press_ctrl_c()
         up.ended_cleanly()
         assert (data_dir / "kafka" / "data" / ".kafka_cleanshutdown").exists()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,10 +26,11 @@ from seamark.engine.stage import StageEnvironment
 from seamark.errors import KafkaError
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config, worker_client_config
-from seamark.kafka.group_transactions import GroupOffsetProducer, StableGroupOffsets
+from seamark.kafka.group_offsets import GroupOffsets
+from seamark.kafka.group_transactions import GroupOffsetProducer
 from seamark.kafka.overrides import broker_set
 from seamark.kafka.partitioner import partition_for
-from seamark.kafka.stable import wait_until_stable
+from seamark.kafka.stable import STABLE_TIMEOUT_S, wait_until_stable
 from seamark.storage.intents import IntentStore, intent_key
 from seamark.storage.offsets import OffsetStore, encode_value
 
@@ -86,12 +87,15 @@ def parse_positions(text: str) -> dict[TopicPartition, int]:
 class SinkLedger(ABC):
     """Batches and group offsets of one connector. After an error, `close` it and open another."""
 
-    def __init__(self, admin: Admin, group: str) -> None:
-        self._admin, self._group = admin, group
+    def __init__(self, consumer_config: Mapping[str, str]) -> None:
+        # A commit returns before its offsets are in place. Whoever read the old ones then would do the same work again:
+        # reading what is stable waits for them.
+        config = {**consumer_config, "isolation.level": "read_committed"}
+        self._group = GroupOffsets(config, consumer_config["group.id"])
 
-    def committed(self) -> dict[TopicPartition, int]:
+    def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Where the consumer group is."""
-        return self._admin.group_offsets(self._group)
+        return self._group.read(partitions, STABLE_TIMEOUT_S)
 
     @abstractmethod
     def last(self) -> SinkIntent | None:
@@ -109,8 +113,9 @@ class SinkLedger(ABC):
     def move(self, positions: Positions) -> None:
         """Commit positions without a batch."""
 
-    def close(self) -> None:  # noqa: B027 - optional
+    def close(self) -> None:
         """Let go of the broker."""
+        self._group.close()
 
 
 class GroupOnlyLedger(SinkLedger):
@@ -126,14 +131,16 @@ class GroupOnlyLedger(SinkLedger):
         self.move(intent.end)
 
     def move(self, positions: Positions) -> None:
-        self._admin.alter_group_offsets(self._group, positions)
+        self._group.commit(positions)
 
 
 class StoredLedger(GroupOnlyLedger):
     """Intents in the worker's offset store, one step before and one step after the group's offsets."""
 
-    def __init__(self, admin: Admin, group: str, store: OffsetStore, connector: str, timeout_s: float) -> None:
-        super().__init__(admin, group)
+    def __init__(
+        self, consumer_config: Mapping[str, str], store: OffsetStore, connector: str, timeout_s: float
+    ) -> None:
+        super().__init__(consumer_config)
         self._intents, self._connector, self._timeout_s = IntentStore(store), connector, timeout_s
 
     def last(self) -> SinkIntent | None:
@@ -152,15 +159,11 @@ class StoredLedger(GroupOnlyLedger):
 class TransactionalLedger(SinkLedger):
     """Intents and group offsets in one transaction each time."""
 
-    def __init__(
-        self, admin: Admin, environment: StageEnvironment, topic: str, consumer_config: Mapping[str, str]
-    ) -> None:
-        super().__init__(admin, consumer_config["group.id"])
+    def __init__(self, environment: StageEnvironment, topic: str, consumer_config: Mapping[str, str]) -> None:
+        super().__init__(consumer_config)
         worker, name = environment.worker, environment.name
         self._intents, self._connector, self._topic = IntentStore(environment.offsets), name, topic
         self._key = intent_key(name, SINK_INTENT)
-        admin_config = effective_client_config("admin", worker.raw, environment.config, connector_name=name, task=None)
-        self._offsets = StableGroupOffsets(admin_config, consumer_config["group.id"])
         self._own = Admin(worker_client_config("admin", worker.raw))
         config = worker_client_config("producer", worker.raw, client_id=f"connector-producer-{name}")
         self._producer = GroupOffsetProducer(config, f"{worker.group_id}-{name}-0", consumer_config)
@@ -170,9 +173,6 @@ class TransactionalLedger(SinkLedger):
         except BaseException:
             self.close()
             raise
-
-    def committed(self) -> dict[TopicPartition, int]:
-        return self._offsets.read()
 
     def last(self) -> SinkIntent | None:
         # Our own last commit, or a predecessor's, may still hide behind transactions that are open.
@@ -192,6 +192,7 @@ class TransactionalLedger(SinkLedger):
     def close(self) -> None:
         self._producer.close(0.0)
         self._own.close()
+        super().close()
 
     def _write(self, intent: SinkIntent | None, positions: Positions) -> None:
         self._producer.begin()
@@ -208,14 +209,13 @@ class TransactionalLedger(SinkLedger):
         self._producer.commit()
 
 
-def open_ledger(environment: StageEnvironment, admin: Admin, *, is_idempotent: bool) -> SinkLedger:
+def open_ledger(environment: StageEnvironment, *, is_idempotent: bool) -> SinkLedger:
     """The strongest ledger that the sink and the clusters allow."""
     worker, name = environment.worker, environment.name
     consumer = effective_client_config("consumer", worker.raw, environment.config, connector_name=name, task=None)
-    group = consumer["group.id"]
     if not is_idempotent:
-        return GroupOnlyLedger(admin, group)
+        return GroupOnlyLedger(consumer)
     topic = environment.offsets.topic
     if topic is None or broker_set(consumer["bootstrap.servers"]) != broker_set(worker.bootstrap_servers or ""):
-        return StoredLedger(admin, group, environment.offsets, name, worker.offset_flush_timeout_ms / 1000)
-    return TransactionalLedger(admin, environment, topic, consumer)
+        return StoredLedger(consumer, environment.offsets, name, worker.offset_flush_timeout_ms / 1000)
+    return TransactionalLedger(environment, topic, consumer)

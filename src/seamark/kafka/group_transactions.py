@@ -2,66 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient
 
-from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config
-from seamark.kafka.errors import code_of, kafka_error, timeout_error
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.topic_partitions import TopicPartition
-
-_RETRY_S: Final = 0.02
-_UNSTABLE: Final = "UNSTABLE_OFFSET_COMMIT"
-
-
-class StableGroupOffsets:
-    """Reads a group's offsets, waiting for a transaction that is about to change them.
-
-    A commit returns before its offsets are in place. Whoever read the old ones then would do the same work again.
-    """
-
-    def __init__(self, java_config: Mapping[str, str], group: str) -> None:
-        config = librdkafka_config(java_config, "admin")
-        config["logger"] = librdkafka_logger()
-        self._client = AdminClient(config)
-        self._brokers, self._group = str(config["bootstrap.servers"]), group
-
-    def read(self, timeout_s: float = 90.0) -> dict[TopicPartition, int]:
-        """The committed offsets; empty for a group that does not exist.
-
-        Raises:
-            KafkaTimeoutError: a transaction with offsets of this group stayed open.
-        """
-        deadline = time.monotonic() + timeout_s
-        action = f"read the offsets of consumer group {self._group!r}"
-        while True:
-            try:
-                return self._read(max(0.1, deadline - time.monotonic()))
-            except confluent_kafka.KafkaException as error:
-                if code_of(error) == "GROUP_ID_NOT_FOUND":
-                    return {}
-                ours = kafka_error(error, action, self._brokers)
-                if code_of(error) != _UNSTABLE and not ours.retriable:
-                    raise ours from error
-                if time.monotonic() + _RETRY_S >= deadline:
-                    raise timeout_error(action, self._brokers, timeout_s) from error
-            time.sleep(_RETRY_S)
-
-    def _read(self, remaining_s: float) -> dict[TopicPartition, int]:
-        request = confluent_kafka.ConsumerGroupTopicPartitions(self._group)
-        futures = self._client.list_consumer_group_offsets([request], require_stable=True, request_timeout=remaining_s)
-        found = {}
-        for entry in futures[self._group].result().topic_partitions or []:
-            if entry.error is not None:
-                raise confluent_kafka.KafkaException(entry.error)
-            if entry.offset >= 0:
-                found[TopicPartition(entry.topic, entry.partition)] = entry.offset
-        return found
 
 
 class GroupOffsetProducer(RecordProducer):
