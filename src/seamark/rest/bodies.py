@@ -96,7 +96,7 @@ def parse_task_configs(body: bytes) -> list[dict[str, str]]:
     for number, item in enumerate(items):
         config = _text_map(item, f"$[{number}]")
         if config is None or None in config.values():
-            raise BadRequestError(f"$[{number}] is null or has a value that is null: expected a task's configuration")
+            raise BadRequestError(f"Configuration {number} is null or has a value that is null")
         configs.append({key: value for key, value in config.items() if value is not None})
     return configs
 
@@ -111,7 +111,7 @@ def _offset(item: Any, path: str) -> tuple[dict[str, Any] | None, dict[str, Any]
     what = 'a JSON object with "partition" and "offset"'
     fields = _bean(item, "ConnectorOffset", ("partition", "offset"), what, path)
     if fields is None:
-        raise BadRequestError(f"{path} is null: expected {what}")
+        raise BadRequestError(f"The value is null: expected {what}{_at(path)}")
     partition = _map(fields.get("partition"), f"{path}.partition")
     offset = _map(fields.get("offset"), f"{path}.offset")
     return _numbers(partition), _numbers(offset)
@@ -134,7 +134,7 @@ def _bean(value: Any, name: str, known: Sequence[str], expected: str, path: str)
         if field not in known:
             names = ", ".join(f'"{each}"' for each in known)
             raise BadRequestError(
-                f'Unrecognized field "{field}" of {name}: known are {names}{_at(path)}',
+                f'Unrecognized field "{field}" (class {name}), not marked as ignorable: known are {names}{_at(path)}',
             )
     return value
 
