@@ -72,6 +72,22 @@ def _common(definition: ConfigDef) -> None:
         group=group,
         doc="How long all tasks together have to commit and end when the worker stops.",
     ).define(
+        "config.providers",
+        Type.LIST,
+        [],
+        importance=LOW,
+        group=group,
+        doc="Names of config providers, comma-separated: values may then refer to them, as `${name:path:key}`. Each is "
+        "described with `config.providers.<name>.class` and `config.providers.<name>.param.*`.",
+    ).define(
+        "seamark.log.format",
+        Type.STRING,
+        "text",
+        validator=ValidString.of("text", "json"),
+        importance=LOW,
+        group=group,
+        doc="Log lines as text, or each a JSON object.",
+    ).define(
         "connector.client.config.override.policy",
         Type.STRING,
         "All",

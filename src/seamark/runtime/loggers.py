@@ -30,7 +30,7 @@ def parse_level(text: str) -> str:
         NotFoundError: there is no such level.
         ConnectError: the text is empty.
     """
-    if not text.strip():
+    if not text:
         raise ConnectError("Illegal null or empty Level name.")
     level = text.strip().upper()
     if level not in LEVELS:
@@ -52,10 +52,10 @@ class Loggers:
         self._lock = threading.Lock()
 
     def all_levels(self) -> dict[str, LoggerLevel]:
-        """The loggers with a level of their own, by name."""
+        """The level that is in force for each logger that is known, by name."""
         with self._lock:
             loggers = {**_known(), ROOT: logging.getLogger()}
-            return {name: self._level(name, loggers[name]) for name in sorted(loggers) if loggers[name].level}
+            return {name: self._level(name, loggers[name]) for name in sorted(loggers)}
 
     def level(self, name: str) -> LoggerLevel | None:
         """The level that is in force for a logger; None if nobody knows it."""
