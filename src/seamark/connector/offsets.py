@@ -110,9 +110,8 @@ def check_offset_map(data: object) -> None:
         if not isinstance(name, str):
             raise DataError("Offsets may only use String keys")
         if value is not None and not isinstance(value, (str, int, float, bool, bytes)):
-            raise DataError(
-                f"Offsets may only contain primitive types as values, but field {name} contains {type(value).__name__}"
-            )
+            kind = "MAP" if isinstance(value, dict) else "ARRAY" if isinstance(value, list) else type(value).__name__
+            raise DataError(f"Offsets may only contain primitive types as values, but field {name} contains {kind}")
         if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
             raise DataError(
                 f"Offsets may only contain primitive types as values, but field {name} contains "

@@ -130,7 +130,8 @@ class SinkConnector(Connector):
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Check, before they are committed, offsets that an administrator wants (KIP-875); None resets a partition.
 
-        Raise to refuse them. Return True if the connector vouches for them. May be called twice with the same
-        arguments.
+        Raise to refuse them, `NotImplementedError` if offsets of this connector can never be changed. Return True if
+        the connector vouches for them. Called on an instance that was never started; may be called twice with the same
+        arguments. It should not clear data in the systems that the connector reads or writes.
         """
         return False

@@ -103,8 +103,9 @@ class SourceConnector(Connector):
     def alter_offsets(self, config: Mapping[str, str], offsets: Offsets) -> bool:
         """Check, before they are written, offsets that an administrator wants (KIP-875); None resets a partition.
 
-        Raise to refuse them. Return True if the connector vouches for them. Called on an instance that was never
-        started; may be called twice with the same arguments.
+        Raise to refuse them, `NotImplementedError` if offsets of this connector can never be changed. Return True if
+        the connector vouches for them. Called on an instance that was never started; may be called twice with the same
+        arguments. It should not clear data in the systems that the connector reads or writes.
         """
         return False
 

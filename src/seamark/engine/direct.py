@@ -149,7 +149,9 @@ class DirectStage(Stage):
 
     def _carried(self, task: int) -> TaskProgress:
         last = self._last.get(task)
-        return TaskProgress(task, positions=last.positions if last is not None else [])
+        if last is None:
+            return TaskProgress(task)
+        return TaskProgress(task, positions=last.positions, topics=last.topics)
 
     def _spec(self, epoch: Epoch, task: int, fields: Mapping[str, Any]) -> TaskSpec:
         environment = self.environment

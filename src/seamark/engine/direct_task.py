@@ -79,6 +79,7 @@ class DirectTask:
         self._worker = WorkerConfig(spec.worker).for_connector(spec.config)
         self._plugins = Plugins(spec.plugin_path)
         self._progress = TaskProgress(spec.task)
+        self._topics: TopicCreator | None = None
         self._errors = ErrorCounts()
         self._source: SourceLoop | None = None
         self._sink: SinkLoop | None = None
@@ -116,6 +117,8 @@ class DirectTask:
     def _report(self) -> tuple[TaskProgress, int]:
         self._progress.updated_ms = int(time.time() * 1000)
         self._progress.errors = asdict(self._errors)
+        if self._topics is not None:
+            self._progress.topics = self._topics.topics
         if self._source is not None:
             return self._progress, self._source.idle_ms
         if self._sink is not None:
@@ -154,7 +157,7 @@ class DirectTask:
         with connector_code(spec.connector, "start"):
             task.start(spec.task_config, offsets)
         self._progress.state = "running"
-        topics = TopicCreator(self._topic_creation(), lambda: Admin(self._client("admin")))
+        topics = self._topics = TopicCreator(self._topic_creation(), lambda: Admin(self._client("admin")))
         make_producer = functools.partial(self._make_producer, stack)
         parts = CommitterParts(spec.connector, task, make_producer, pipeline, topics, lease, self._progress, raw_keys)
         committer = self._at_least_once(parts) if producer is None else self._exactly_once(parts, producer, boundary)

@@ -60,6 +60,7 @@ class SinkLoop:
         self._current: dict[TopicPartition, int] = {}
         self._committed = dict(start)  # where to go back to if the task cannot say what is safe
         self._paused: frozenset[TopicPartition] = frozenset()
+        self._topics = {partition.topic for partition in start}
         self._next_commit = time.monotonic() + limits.commit_interval_s
         self._takes_values = pipeline.keeps_value_bytes and getattr(type(task), "put_values", None) is not None
         self.last_record_at = time.monotonic()
@@ -127,6 +128,8 @@ class SinkLoop:
         if messages and delivered:
             self._progress.records += len(messages)
             self._progress.bytes += size_of(messages)
+            if len(self._progress.topics) < len(self._topics):
+                self._progress.topics = sorted({*self._progress.topics, *(message.topic() for message in messages)})
         return delivered
 
     def _put(self, put: Callable[[], None]) -> bool:

@@ -83,6 +83,8 @@ class TaskProgress:
     error: str | None = None
     errors: dict[str, int] = field(default_factory=dict)
     """Counts of records that could not be processed; see `seamark.engine.tolerance.ErrorCounts`."""
+    topics: list[str] = field(default_factory=list)
+    """The Kafka topics that it has read or written."""
     updated_ms: int = 0
 
 

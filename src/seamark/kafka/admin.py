@@ -153,6 +153,15 @@ class Admin:
             "list topics", lambda client, remaining_s: set(client.list_topics(timeout=remaining_s).topics), timeout_s
         )
 
+    def cluster_id(self, *, timeout_s: float = _REQUEST_S) -> str:
+        """The id of the Kafka cluster."""
+
+        def ask(client: Any, remaining_s: float) -> str:
+            # The first answer of a new connection may come before the id is known.
+            return str(client.list_topics(timeout=remaining_s).cluster_id or "")
+
+        return self._repeat("read the cluster's id", ask, timeout_s)
+
     def topic_configs(self, topic: str, *, timeout_s: float = _REQUEST_S) -> dict[str, str]:
         """The topic's settings, defaults included."""
         resource = ConfigResource(ResourceType.TOPIC, topic)

@@ -22,7 +22,7 @@ _COPIED = ("authorization", SIGNATURE, SIGNATURE_ALGORITHM)
 class Forwarder(Protocol):
     """Sends a request to another worker."""
 
-    def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str], /) -> tuple[int, bytes]:
         """The status and the body of the answer.
 
         Raises:

@@ -3,6 +3,9 @@
 A runner has one thread. While the connector is idle the thread waits for the worker's `WorkWatcher`; while it is
 PAUSED, STOPPED or FAILED it waits for a command. Positions are in the offset store, so a runner can be thrown away
 and made anew at any time.
+
+A failure stays until it is dealt with, as in Kafka Connect: a FAILED connector is not moved by pause and resume, nor
+is a FAILED task; a restart of it, a stop, or new task configs do.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from seamark.config.connector import tasks_max
 from seamark.connector.connector import Connector, ConnectorContext
@@ -33,6 +36,18 @@ FIRST_RETRY_S, LONGEST_RETRY_S = 0.5, 10.0
 LONGEST_FAILURE_S = 90.0
 
 StageFactory = Callable[[Connector, list[dict[str, str]]], Stage]
+Cancelled = Callable[[], bool]
+Publish = Callable[[list[dict[str, str]], Cancelled], None]
+"""Makes task configs known before the tasks run; gives up with `PublicationCancelledError` once the second argument
+says so."""
+
+
+class PublicationCancelledError(ConnectError):
+    """Task configs were not made known, because something else is wanted of the connector by now."""
+
+
+def keep_to_oneself(configs: list[dict[str, str]], cancelled: Cancelled) -> None:
+    """The `Publish` of a worker that nobody else needs to know the tasks of."""
 
 
 def stage_for(environment: StageEnvironment) -> Stage:
@@ -62,49 +77,73 @@ class ConnectorRunner:
         watch: Callable[[Stage, Callable[[], None]], None],
         unwatch: Callable[[Stage], None],
         target: TargetState = TargetState.STARTED,
+        known_tasks: int = 0,
+        publish: Publish = keep_to_oneself,
         retry_timeout_s: float = 60.0,
         on_status: Callable[[ConnectorStatus], None] = lambda status: None,
     ) -> None:
+        """`known_tasks` is how many tasks the connector had when it ran last: those of a PAUSED one are shown."""
         self.name, self.config = name, dict(config)
         self._make_connector, self._make_stage = make_connector, make_stage
         self._watch, self._unwatch = watch, unwatch
+        self._publish = publish
         self._retry_timeout_s, self._on_status = retry_timeout_s, on_status
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
+        self._telling = threading.Lock()
         self._target = target
         self._restart = False
         self._closing = False
+        self._was_stopped = False
         self._wake = False
+        self._asked, self._settled = 1, 0
         self._stage: Stage | None = None
         self._connector: Connector | None = None
         self._state = State.UNASSIGNED
         self._trace: str | None = None
-        self._tasks: dict[int, str | None] = {}
+        self._tasks: dict[int, str | None] = dict.fromkeys(range(known_tasks))
+        self._task_configs: list[dict[str, str]] = []
         self._thread = threading.Thread(target=self._run, name=f"connector-{name}", daemon=True)
 
-    # commands, from any thread
+    # commands, from any thread; what they return can be given to `wait_settled`
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
 
-    def set_target(self, target: TargetState) -> None:
+    @property
+    def target(self) -> TargetState:
+        """What is wanted."""
+        return self._target
+
+    def set_target(self, target: TargetState) -> int:
         """Ask for another state; `wait_for` tells when it is reached."""
         with self._lock:
+            if target is self._target:
+                return self._asked  # it is being done, or done
             self._target = target
-            self._interrupt()
+            self._was_stopped |= target is TargetState.STOPPED
+            return self._command()
 
-    def restart(self) -> None:
-        """Make the connector and its tasks anew, failed or not."""
+    def restart(self, *, connector: bool = True, tasks: Collection[int] | None = None) -> int:
+        """Make the connector anew, and its tasks; those that have failed only if they are named, all by default.
+
+        Without `connector` a connector that has failed itself stays as it is.
+        """
         with self._lock:
+            if self._state is State.FAILED and not connector:
+                return self._asked
+            for task in list(self._tasks) if tasks is None else tasks:
+                if task in self._tasks:
+                    self._tasks[task] = None
             self._restart = True
-            self._interrupt()
+            return self._command()
 
     def close(self, timeout_s: float = 30.0) -> None:
         """Stop for good."""
         with self._lock:
             self._closing = True
-            self._interrupt()
+            self._command()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
@@ -112,6 +151,12 @@ class ConnectorRunner:
         """Wait until the connector is in that state."""
         with self._lock:
             return self._changed.wait_for(lambda: self._state is state, timeout_s)
+
+    def wait_settled(self, asked: int | None = None, timeout_s: float = 60.0) -> bool:
+        """Wait until a command, the latest by default, has been carried out, be it by failing."""
+        with self._lock:
+            asked = self._asked if asked is None else asked
+            return self._changed.wait_for(lambda: self._settled >= asked, timeout_s)
 
     def status(self) -> ConnectorStatus:
         """What the connector and its tasks are."""
@@ -127,11 +172,19 @@ class ConnectorRunner:
         stage = self._stage
         return stage.progress() if stage is not None else []
 
-    def _interrupt(self) -> None:
+    @property
+    def task_configs(self) -> list[dict[str, str]]:
+        """What the tasks were last started with."""
+        with self._lock:
+            return [dict(config) for config in self._task_configs]
+
+    def _command(self) -> int:
+        self._asked += 1
         self._wake = True
         if self._stage is not None:
             self._stage.request_stop()
         self._changed.notify_all()
+        return self._asked
 
     # the thread
 
@@ -140,17 +193,27 @@ class ConnectorRunner:
             with self._lock:
                 if self._closing:
                     break
-                target, self._restart, self._wake = self._target, False, False
-            if target is TargetState.STARTED:
-                self._run_started()
+                target, asked = self._target, self._asked
+                is_failed = self._state is State.FAILED and not self._restart and not self._was_stopped
+                if self._was_stopped:
+                    self._tasks.clear()
+                self._restart = self._wake = self._was_stopped = False
+            if target is TargetState.STARTED and not is_failed:
+                self._run_started(asked)
             else:
                 self._tear_down()
-                if target is TargetState.STOPPED:
-                    self._tasks.clear()
-                self._set_state(State.PAUSED if target is TargetState.PAUSED else State.STOPPED)
+                if not is_failed:
+                    self._set_state(State.PAUSED if target is TargetState.PAUSED else State.STOPPED)
+            self._settle(asked)
             self._await_command(target)
         self._tear_down()
         self._set_state(State.UNASSIGNED)
+        self._settle(self._asked)
+
+    def _settle(self, asked: int) -> None:
+        with self._lock:
+            self._settled = max(self._settled, asked)
+            self._changed.notify_all()
 
     def _await_command(self, target: TargetState) -> None:
         with self._lock:
@@ -159,14 +222,20 @@ class ConnectorRunner:
     def _commanded(self) -> bool:
         return self._closing or self._restart or self._target is not TargetState.STARTED
 
-    def _run_started(self) -> None:
+    def _run_started(self, asked: int) -> None:
         try:
             self._tear_down()
             self._set_up()
+        except PublicationCancelledError:
+            self._tear_down()
+            return
         except Exception:
-            self._fail(traceback.format_exc())
+            trace = traceback.format_exc()
+            self._tear_down()
+            self._fail(trace)
             return
         self._set_state(State.RUNNING)
+        self._settle(asked)
         try:
             self._run_stage()
         except Exception:
@@ -177,7 +246,7 @@ class ConnectorRunner:
 
     def _set_up(self) -> None:
         connector = self._make_connector()
-        connector.context = ConnectorContext(self.name, self.restart, self._raised)
+        connector.context = ConnectorContext(self.name, self._reconfigure, self._raised)
         with connector_code(self.name, "start"):
             connector.start(self.config)
         self._connector = connector
@@ -189,11 +258,14 @@ class ConnectorRunner:
                 f"The connector {self.name} has generated {len(configs)} tasks, which is greater than {limit}, "
                 "the maximum number of tasks it is configured to create (tasks.max)."
             )
+        self._publish(configs, self._commanded)
         stage = self._make_stage(connector, configs)
         stage.on_change = self._take_failures
         with self._lock:
             self._stage = stage
-            self._tasks = dict.fromkeys(range(len(configs)))
+            kept = self._tasks if configs == self._task_configs else {}
+            self._tasks = {task: kept.get(task) for task in range(len(configs))}
+            self._task_configs = configs
             if self._commanded():
                 stage.request_stop()
 
@@ -217,6 +289,9 @@ class ConnectorRunner:
     def _run_stage(self) -> None:
         stage = self._stage
         assert stage is not None  # noqa: S101 - set by _set_up
+        failed = {task: trace for task, trace in self._tasks.items() if trace is not None}
+        if failed and not stage.drop(failed):
+            return
         retry_s, failing_since = FIRST_RETRY_S, None
         while not self._commanded():
             began = time.monotonic()
@@ -247,7 +322,7 @@ class ConnectorRunner:
                 self._fail_tasks(outcome.failures)
                 return
             if outcome.ending is Ending.RECONFIGURE:
-                self.restart()
+                self._reconfigure()
             elif outcome.ending is Ending.IDLE:
                 self._await_work(stage)
 
@@ -278,7 +353,15 @@ class ConnectorRunner:
         with self._lock:
             self._changed.wait_for(self._commanded, seconds)
 
+    def _reconfigure(self) -> None:
+        """Plan the tasks again; what has failed stays so unless there are other tasks now."""
+        self.restart(tasks=())
+
     # states
+
+    def _tell(self) -> None:
+        with self._telling:  # a status is told only after the one before it
+            self._on_status(self.status())
 
     def _task_state(self) -> State:
         return self._state if self._state in (State.PAUSED, State.RUNNING) else State.UNASSIGNED
@@ -286,10 +369,10 @@ class ConnectorRunner:
     def _set_state(self, state: State, trace: str | None = None) -> None:
         with self._lock:
             self._state, self._trace = state, trace
-            if state is not State.FAILED and state is not State.RUNNING:
-                self._tasks = dict.fromkeys(self._tasks)
+            if state is State.STOPPED:
+                self._tasks.clear()
             self._changed.notify_all()
-        self._on_status(self.status())
+        self._tell()
 
     def _fail(self, trace: str) -> None:
         log.error("[%s] the connector failed: %s", self.name, trace)
@@ -304,7 +387,7 @@ class ConnectorRunner:
             return
         for task, trace in failures.items():
             log.error("[%s|task-%d] failed: %s", self.name, task, trace)
-        self._on_status(self.status())
+        self._tell()
 
     def _take_failures(self) -> None:
         self._fail_tasks({p.task: p.error or "" for p in self.progress() if p.state == "failed"})
@@ -313,4 +396,4 @@ class ConnectorRunner:
         with self._lock:
             self._state, self._trace = State.FAILED, "".join(traceback.format_exception(error))
             self._changed.notify_all()
-        self._on_status(self.status())
+        self._tell()

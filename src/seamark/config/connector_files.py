@@ -1,0 +1,131 @@
+"""Connector files of the standalone command line (KIP-980): properties, a JSON config, or a JSON create request.
+
+What a file is, is told by its content and never by its name. Anything would parse as properties, so whatever begins
+like JSON is taken for JSON, and a mistake in it is reported as such, with its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from seamark.config.properties import load_properties
+from seamark.config.states import TargetState
+from seamark.errors import ConfigError
+
+INITIAL_STATES: Final = {
+    "RUNNING": TargetState.STARTED,
+    "PAUSED": TargetState.PAUSED,
+    "STOPPED": TargetState.STOPPED,
+}
+_BOM: Final = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorFile:
+    """A connector to create."""
+
+    path: str
+    name: str
+    config: dict[str, str | None]
+    initial_state: TargetState | None = None
+
+
+def read_connector_file(path: Path) -> ConnectorFile:
+    """Read a file of whichever kind.
+
+    Raises:
+        ConfigError: it cannot be read, or says what cannot be; names the file and, for JSON, line and column.
+    """
+    try:
+        text = path.read_text(encoding="utf-8").removeprefix(_BOM)
+    except OSError as error:
+        raise ConfigError(f"Connector file '{path}' cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"Connector file '{path}' is not UTF-8 text: {error}") from error
+    if text.lstrip().startswith(("{", "[")):
+        return _from_json(path, text)
+    config: dict[str, str | None] = dict(load_properties(text, str(path)))
+    return ConnectorFile(str(path), _named(path, config), config)
+
+
+def parse_initial_state(value: object) -> TargetState | None:
+    """RUNNING, PAUSED or STOPPED, in any case; None for none.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if value is None:
+        return None
+    state = INITIAL_STATES.get(str(value).upper()) if isinstance(value, str) else None
+    if state is None:
+        raise ConfigError(
+            f"Invalid value {json.dumps(value)} for initial_state: it must be one of {', '.join(INITIAL_STATES)}",
+            key="initial_state",
+            value=value,
+        )
+    return state
+
+
+def _from_json(path: Path, text: str) -> ConnectorFile:
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigError(
+            f"Connector file '{path}' is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"Connector file '{path}' must hold a JSON object, not a list")
+    if isinstance(content.get("config"), dict):
+        return _from_request(path, content)
+    config = _scalars(path, content, "")
+    return ConnectorFile(str(path), _named(path, config), config)
+
+
+def _from_request(path: Path, content: Mapping[str, Any]) -> ConnectorFile:
+    config = _scalars(path, content["config"], "config.")
+    name = content.get("name")
+    if name is None:
+        name = config.get("name")
+    if name is None:
+        raise ConfigError(f"Connector configuration at '{path}' is missing the mandatory 'name' configuration")
+    if config.setdefault("name", str(name)) != str(name):
+        raise ConfigError(
+            f"Connector name configuration in 'config' doesn't match the one specified in 'name' at '{path}'"
+        )
+    try:
+        state = parse_initial_state(content.get("initial_state"))
+    except ConfigError as error:
+        raise ConfigError(f"Connector file '{path}': {error}", key="initial_state") from error
+    return ConnectorFile(str(path), str(name), config, state)
+
+
+def _scalars(path: Path, content: Mapping[str, Any], prefix: str) -> dict[str, str | None]:
+    config: dict[str, str | None] = {}
+    for key, value in content.items():
+        if isinstance(value, (dict, list)):
+            kind = "an object" if isinstance(value, dict) else "a list"
+            raise ConfigError(
+                f"Connector file '{path}': the value of '{prefix}{key}' must be a text, a number or a boolean, but is "
+                f"{kind}. Expected is a config, or an object with name, config and, if wanted, initial_state."
+            )
+        config[key] = _text(value)
+    return config
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _named(path: Path, config: Mapping[str, str | None]) -> str:
+    name = config.get("name")
+    if name is None:
+        raise ConfigError(f"Connector configuration at '{path}' is missing the mandatory 'name' configuration")
+    return name

@@ -1,0 +1,525 @@
+"""What standalone and distributed herders have in common: everything but who leads and who owns.
+
+Configs, target states and task configs are in the config store, states in the status store; `LocalConnectors` makes
+what runs here follow them. A herder itself keeps nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any
+
+from seamark.config.providers import restore
+from seamark.config.states import State, TargetState
+from seamark.connector.sink import SinkConnector
+from seamark.connector.source import SourceConnector
+from seamark.engine.plugins import Plugins
+from seamark.errors import AlreadyExistsError, BadRequestError, ConnectError, KafkaError, NotFoundError
+from seamark.kafka.admin import Admin
+from seamark.kafka.clients import worker_client_config
+from seamark.runtime.herder import (
+    HEALTH_TIMEOUT_S,
+    STALE_CONFIG,
+    ConfigInfos,
+    ConnectorInfo,
+    ConnectorProgress,
+    ConnectorStateInfo,
+    Created,
+    Herder,
+    LoggerLevel,
+    PluginInfo,
+    RestError,
+    StateInfo,
+    TaskId,
+    TaskStateInfo,
+)
+from seamark.runtime.local_connectors import LocalConnectors
+from seamark.runtime.loggers import Loggers
+from seamark.runtime.offset_changes import OffsetChanges
+from seamark.runtime.progress import partition_progress
+from seamark.runtime.runner import Cancelled
+from seamark.runtime.validation import ConfigValidator, errors_message
+from seamark.runtime.worker import Worker
+from seamark.storage.cluster_state import (
+    ClusterConfigState,
+    ConfigEvent,
+    LoggerLevelUpdated,
+    RestartRequested,
+    SessionKeyUpdated,
+)
+from seamark.storage.config_store import ConfigStore
+from seamark.storage.status_store import ConnectorStatusRow, StatusStore, TaskStatusRow
+
+log = logging.getLogger(__name__)
+
+REFRESH_S = 20.0
+STOPPED_WAIT_S = 30.0  # how long a change of offsets waits for the tasks of a connector that was just stopped
+TICK_S = 1.0
+NOT_STOPPED = (
+    "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
+    "connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint"
+)
+
+
+class AbstractHerder(Herder):
+    """A herder on a config store and a status store."""
+
+    is_distributed = True
+    forwarder: Callable[[str, str, bytes, Mapping[str, str]], tuple[int, bytes]] | None = None
+    """Reaches other workers."""
+
+    def __init__(self, worker: Worker, configs: ConfigStore, statuses: StatusStore, worker_id: str) -> None:
+        self.worker, self.worker_id = worker, worker_id
+        self._configs, self._statuses = configs, statuses
+        self._configs.on_event = self._on_event
+        self.validator = ConfigValidator(
+            worker.plugins, worker.config, distributed=self.is_distributed, providers=worker.providers
+        )
+        self._loggers = Loggers()
+        self._offset_changes = OffsetChanges(worker)
+        self.local = LocalConnectors(
+            worker,
+            configs,
+            statuses,
+            worker_id,
+            owns=self._owns,
+            generation=lambda: self.generation,
+            publish=self._publish,
+        )
+        self._pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="herder")
+        self._change = threading.RLock()
+        self._ready = False
+        self._stopping = threading.Event()
+        self._ticker = threading.Thread(target=self._tick_forever, name="herder-tick", daemon=True)
+        self._cluster_id = ""
+
+    # what the kinds differ in
+
+    @property
+    def generation(self) -> int:
+        """Of the group of workers."""
+        return 0
+
+    def _owns(self, state: ClusterConfigState, name: str) -> bool:
+        """Whether the connector runs on this worker."""
+        return True
+
+    def _require_leader(self) -> None:
+        """Raises ForwardError unless this worker may change the config store."""
+
+    def _require_owner(self, name: str) -> None:
+        """Raises ForwardError unless the connector runs on this worker."""
+
+    def _require_settled(self) -> None:
+        """Raises RestError 409 while it is not certain who leads and who owns."""
+
+    def _slot_for(self, name: str) -> int | None:
+        """Where a new connector should run."""
+        return None
+
+    def _publish(self, name: str, tasks: list[dict[str, str]], cancelled: Cancelled) -> None:
+        """Make the tasks of a connector of this worker known, before they are started."""
+        published = self._published(name, tasks)
+        if self._is_news(name, published):
+            self._configs.put_task_configs(name, published)
+
+    def _tick(self) -> None:
+        """Called about once a second."""
+        self.local.note_topics()
+
+    # life
+
+    def start(self) -> None:
+        self._configs.start()
+        self._statuses.start()
+        with Admin(worker_client_config("admin", self.worker.config.raw)) as admin:
+            self._cluster_id = admin.cluster_id()
+        self._ready = True
+        self._ticker.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._ticker.is_alive():
+            self._ticker.join(10)
+        self.local.end(self.local.names())
+        try:
+            self._statuses.flush(5.0)
+        except KafkaError as error:
+            log.warning("The last states could not be written: %s", error)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._configs.stop()
+        self._statuses.stop()
+
+    def is_ready(self) -> bool:
+        return self._ready
+
+    def health_check(self, timeout_s: float = HEALTH_TIMEOUT_S) -> None:
+        try:
+            self._pool.submit(self._configs.refresh, timeout_s).result(timeout_s)
+        except (FutureTimeoutError, KafkaError) as error:
+            raise TimeoutError(str(error)) from error
+
+    @property
+    def kafka_cluster_id(self) -> str:
+        return self._cluster_id
+
+    # reading
+
+    def connectors(self) -> list[str]:
+        return list(self._configs.snapshot().connectors)
+
+    def connector_info(self, name: str) -> ConnectorInfo:
+        state = self._state_with(name, f"Connector {name} not found")
+        return self._info(state, name)
+
+    def connector_config(self, name: str) -> dict[str, str | None]:
+        return self._state_with(name, f"Connector {name} not found").connector_config(name) or {}
+
+    def task_configs(self, name: str) -> list[tuple[TaskId, dict[str, str | None]]]:
+        state = self._state_with(name, f"Connector {name} not found")
+        return [(TaskId(name, task), config) for task, config in enumerate(state.all_task_configs(name))]
+
+    def connector_status(self, name: str) -> ConnectorStateInfo:
+        row = self._statuses.get_connector(name)
+        if row is None:
+            raise NotFoundError(f"No status found for connector {name}")
+        tasks = tuple(_task_info(task) for task in self._statuses.get_tasks(name))
+        return ConnectorStateInfo(name, _connector_info(row), tasks, self._type(self._configs.snapshot(), name))
+
+    def task_status(self, task: TaskId) -> TaskStateInfo:
+        row = self._statuses.get_task(task.connector, task.task)
+        if row is None:
+            raise NotFoundError(f"No status found for task {task}")
+        return _task_info(row)
+
+    def active_topics(self, name: str) -> list[str]:
+        return sorted(row.topic for row in self._statuses.get_topics(name))
+
+    def reset_active_topics(self, name: str) -> None:
+        self._statuses.delete_topics(name)
+
+    def connector_offsets(self, name: str) -> list[dict[str, Any]]:
+        config = self.connector_config(name)
+        return self._offset_changes.read(name, config)
+
+    def connector_progress(self, name: str) -> ConnectorProgress:
+        config = self.connector_config(name)
+        self._require_owner(name)
+        runner = self.local.runner(name)
+        tasks = runner.progress() if runner is not None else []
+        return partition_progress(self.worker, name, config, tasks)
+
+    # configs
+
+    def put_connector_config(
+        self, name: str, config: Mapping[str, str | None], target: TargetState | None, *, allow_replace: bool
+    ) -> Created:
+        self._check_config(config)
+        self._require_leader()
+        with self._change:
+            state = self._configs.snapshot()
+            exists = name in state.connectors
+            if exists and not allow_replace:
+                raise AlreadyExistsError(f"Connector {name} already exists")
+            if (
+                not exists
+                and target is None
+                and state.target_states.get(name, TargetState.STARTED) is not (TargetState.STARTED)
+            ):
+                target = TargetState.STARTED  # a state that a dead leader wrote for this name must not decide
+            before = tuple(TaskId(name, task) for task in state.tasks(name))
+            slot = None if name in state.placements else self._slot_for(name)
+            self._configs.put_connector_config(name, config, target, slot=slot)
+            self._after_change(name)
+            state = self._configs.snapshot()
+        info = self._info(state, name)
+        return Created(not exists, self._answered(info, before))
+
+    def _answered(self, info: ConnectorInfo, before: Sequence[TaskId]) -> ConnectorInfo:
+        """What the answer to a config request shows: the tasks before the change."""
+        return ConnectorInfo(info.name, info.config, before, info.type)
+
+    def patch_connector_config(self, name: str, patch: Mapping[str, str | None]) -> Created:
+        self._require_leader()
+        with self._change:
+            config = self.connector_config(name)
+            for key, value in patch.items():
+                if value is None:
+                    config.pop(key, None)
+                else:
+                    config[key] = value
+            return self.put_connector_config(name, config, None, allow_replace=True)
+
+    def delete_connector(self, name: str) -> None:
+        self._require_leader()
+        with self._change:
+            self._state_with(name, f"Connector {name} not found")
+            self._configs.remove_connector_config(name)
+            self._after_change(name)
+
+    def _after_change(self, name: str) -> None:
+        """The config store has been changed; what runs here follows by its events."""
+
+    def _check_config(self, config: Mapping[str, str | None]) -> None:
+        infos = self.validator.validate(config)
+        if infos.error_count:
+            raise BadRequestError(errors_message(infos))
+
+    # states
+
+    def pause_connector(self, name: str) -> None:
+        self._set_target(name, TargetState.PAUSED)
+
+    def resume_connector(self, name: str) -> None:
+        self._set_target(name, TargetState.STARTED)
+
+    def _set_target(self, name: str, target: TargetState) -> None:
+        self._state_with(name, f"Unknown connector {name}")
+        self._configs.put_target_state(name, target)
+        self._after_change(name)
+
+    def stop_connector(self, name: str) -> None:
+        self._require_leader()
+        with self._change:
+            self._state_with(name, f"Unknown connector {name}")
+            self._configs.remove_task_configs(name)
+            self._configs.put_target_state(name, TargetState.STOPPED)
+            self._after_change(name)
+
+    # restarts
+
+    def restart_connector(self, name: str) -> None:
+        self._require_settled()
+        self._state_with(name, f"Unknown connector: {name}")
+        self._require_owner(name)
+        if not self.local.restart(name, connector=True, tasks=()):
+            raise RestError(409, STALE_CONFIG)
+
+    def restart_task(self, task: TaskId) -> None:
+        self._require_settled()
+        state = self._state_with(task.connector, f"Unknown connector: {task.connector}")
+        if not 0 <= task.task < max(state.task_count(task.connector), len(self._statuses.get_tasks(task.connector))):
+            raise NotFoundError(f"Unknown task: {task}")
+        self._require_owner(task.connector)
+        if not self.local.restart(task.connector, connector=False, tasks=(task.task,)):
+            raise RestError(409, STALE_CONFIG)
+
+    def restart_connector_and_tasks(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStateInfo:
+        self._require_settled()
+        self._require_leader()
+        self._state_with(name, f"Unknown connector: {name}")
+        if self._statuses.get_connector(name) is None:
+            raise NotFoundError(f"Status for connector {name} not found")
+        status = self.connector_status(name)
+        plan = _restart_plan(status, include_tasks=include_tasks, only_failed=only_failed)
+        self._configs.put_restart_request(name, include_tasks=include_tasks, only_failed=only_failed)
+        self._after_restart_request(name)
+        return plan
+
+    def _after_restart_request(self, name: str) -> None:
+        """The request has been written; the owner learns of it by its event."""
+
+    def _carry_out_restart(self, request: RestartRequested) -> None:
+        name = request.name
+        if not self._owns(self._configs.snapshot(), name) or self._statuses.get_connector(name) is None:
+            return
+        status = self.connector_status(name)
+        is_failed = status.connector.state == State.FAILED.value
+        connector = is_failed or not request.only_failed
+        tasks = [
+            task.id
+            for task in status.tasks
+            if request.include_tasks and (task.state == State.FAILED.value or not request.only_failed)
+        ]
+        if not connector and not tasks:
+            return
+        self.local.show_restarting(name, connector=connector, tasks=tasks)
+        self.local.restart(name, connector=connector, tasks=tasks)
+
+    # offsets
+
+    def alter_connector_offsets(self, name: str, offsets: Sequence[tuple[Any, Any]]) -> str:
+        if not offsets:
+            raise RestError(400, "Partitions / offsets need to be provided for an alter offsets request")
+        return self._modify_offsets(name, lambda config: self._offset_changes.alter(name, config, offsets))
+
+    def reset_connector_offsets(self, name: str) -> str:
+        return self._modify_offsets(name, lambda config: self._offset_changes.reset(name, config))
+
+    def _modify_offsets(self, name: str, work: Any) -> str:
+        self._require_settled()
+        self._require_leader()
+        with self._change:
+            config = self._checked_for_offsets(name)
+            self._await_stopped(name)
+            if self._is_exactly_once(name, config):
+                try:
+                    self._fence(name)
+                except ConnectError as error:
+                    log.warning("[%s] its former tasks could not be fenced: %s", name, error)
+                    raise RestError(
+                        500, "Failed to perform zombie fencing for source connector prior to modifying offsets"
+                    ) from error
+                config = self._checked_for_offsets(name)
+            self._require_leader()
+            return str(work(config))
+
+    def _checked_for_offsets(self, name: str) -> dict[str, str | None]:
+        try:
+            self._configs.refresh(REFRESH_S)
+        except KafkaError as error:
+            raise RestError(500, "Failed to read to end of config topic before modifying connector offsets") from error
+        state = self._configs.snapshot()
+        config = state.connector_config(name)
+        if config is None:
+            raise NotFoundError(f"Connector {name} not found")
+        if state.target_state(name) is not TargetState.STOPPED or state.task_count(name):
+            raise RestError(400, NOT_STOPPED.format(name=name))
+        return config
+
+    def _await_stopped(self, name: str) -> None:
+        """Wait until the owner says that its tasks have ended: the wish alone does not end them."""
+        deadline = time.monotonic() + STOPPED_WAIT_S
+        while True:
+            row = self._statuses.get_connector(name)
+            if row is not None and row.state is State.STOPPED:
+                return
+            if time.monotonic() >= deadline or self._stopping.wait(0.05):
+                raise RestError(409, STALE_CONFIG)
+
+    def _is_exactly_once(self, name: str, config: Mapping[str, str | None]) -> bool:
+        return self.worker.config.exactly_once and self._type_of(name, config) == "source"
+
+    def _fence(self, name: str) -> None:
+        """End every former task of an exactly-once source; only where there are other workers."""
+
+    # plugins and loggers
+
+    def connector_plugins(self, *, connectors_only: bool) -> list[PluginInfo]:
+        return self.validator.connector_plugins(connectors_only=connectors_only)
+
+    def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]:
+        return self.validator.plugin_config(plugin, version)
+
+    def validate_config(self, config: Mapping[str, str | None]) -> ConfigInfos:
+        return self.validator.validate(config)
+
+    def all_logger_levels(self) -> dict[str, LoggerLevel]:
+        return self._loggers.all_levels()
+
+    def logger_level(self, logger: str) -> LoggerLevel | None:
+        return self._loggers.level(logger)
+
+    def set_worker_logger_level(self, logger: str, level: str) -> list[str]:
+        return self._loggers.set_level(logger, level)
+
+    def set_cluster_logger_level(self, logger: str, level: str) -> None:
+        self._configs.put_logger_level(logger, level)
+
+    # inside
+
+    def _on_event(self, event: ConfigEvent) -> None:
+        """Told by the config store's reading thread, which must not wait."""
+        match event:
+            case RestartRequested():
+                self._submit(lambda: self._carry_out_restart(event))
+            case LoggerLevelUpdated(logger, level):
+                self._submit(lambda: self._loggers.set_level(logger, level))
+            case SessionKeyUpdated():
+                pass
+            case _:
+                name = event.name
+                self._submit(lambda: self.local.reconcile(name))
+
+    def _submit(self, work: Any) -> None:
+        def run() -> None:
+            try:
+                work()
+            except Exception:
+                log.exception("A change could not be carried out")
+
+        if not self._stopping.is_set():
+            self._pool.submit(run)
+
+    def _tick_forever(self) -> None:
+        while not self._stopping.wait(TICK_S):
+            try:
+                self._tick()
+            except Exception:
+                log.exception("The herder's regular work failed, and is tried again")
+
+    def _state_with(self, name: str, message: str) -> ClusterConfigState:
+        """A snapshot that has the connector; one that is not known may just be new."""
+        state = self._configs.snapshot()
+        if name not in state.connectors:
+            self._configs.refresh(REFRESH_S)
+            state = self._configs.snapshot()
+            if name not in state.connectors:
+                raise NotFoundError(message)
+        return state
+
+    def _info(self, state: ClusterConfigState, name: str) -> ConnectorInfo:
+        tasks = tuple(TaskId(name, task) for task in state.tasks(name))
+        return ConnectorInfo(name, state.connector_config(name) or {}, tasks, self._type(state, name))
+
+    def _type(self, state: ClusterConfigState, name: str) -> str:
+        config = state.connector_config(name)
+        return "unknown" if config is None else self._type_of(name, config)
+
+    def _type_of(self, name: str, config: Mapping[str, str | None]) -> str:
+        try:
+            found = self.worker.connector_class(self.worker.resolved(name, config))
+        except ConnectError:
+            return "unknown"
+        if issubclass(found, SourceConnector):
+            return "source"
+        return "sink" if issubclass(found, SinkConnector) else "unknown"
+
+    def _published(self, name: str, tasks: list[dict[str, str]]) -> list[dict[str, str]]:
+        """Task configs as Kafka Connect keeps them: with the task's class, and references instead of secrets."""
+        config = self._configs.snapshot().connector_config(name) or {}
+        found = self.worker.connector_class(self.worker.resolved(name, config))
+        extra = {"task.class": java_task_class(found)}
+        if issubclass(found, SinkConnector):
+            extra |= {key: value for key in ("topics", "topics.regex") if (value := config.get(key)) is not None}
+        return [restore({**task, **extra}, config) for task in tasks]
+
+    def _is_news(self, name: str, tasks: list[dict[str, str]]) -> bool:
+        state = self._configs.snapshot()
+        return name in state.inconsistent or state.all_task_configs(name) != tasks or not state.is_applied(name)
+
+
+def java_task_class(connector: type[Any]) -> str:
+    """The name of the task's class, such that a Java worker finds its own if it has the same connector."""
+    java = Plugins.java_name(connector)
+    if java.startswith("org.apache.kafka.") and java.endswith("Connector"):
+        return java.removesuffix("Connector") + "Task"
+    return Plugins.reference(connector.task_class).replace(":", ".")
+
+
+def _connector_info(row: ConnectorStatusRow) -> StateInfo:
+    return StateInfo(row.state.value, row.worker_id, row.version, row.trace)
+
+
+def _task_info(row: TaskStatusRow) -> TaskStateInfo:
+    return TaskStateInfo(row.state.value, row.worker_id, row.version, row.trace, row.task)
+
+
+def _restart_plan(status: ConnectorStateInfo, *, include_tasks: bool, only_failed: bool) -> ConnectorStateInfo:
+    """The status in which everything that will be restarted is RESTARTING."""
+    restarting, failed = State.RESTARTING.value, State.FAILED.value
+    connector = status.connector
+    if not only_failed or connector.state == failed:
+        connector = StateInfo(restarting, connector.worker_id, connector.version, connector.trace)
+    tasks = tuple(
+        TaskStateInfo(restarting, task.worker_id, task.version, task.trace, task.id)
+        if include_tasks and (not only_failed or task.state == failed)
+        else task
+        for task in status.tasks
+    )
+    return ConnectorStateInfo(status.name, connector, tasks, status.type)
