@@ -150,7 +150,7 @@ class Secrets:
     """Every value that a provider has given to this process, so that nothing that is written down shows one."""
 
     HIDDEN: Final = "[hidden]"
-    SHORTEST: Final = 4
+    SHORTEST: Final = 6
     """A shorter value would be found in ordinary words and numbers, and hide those."""
 
     def __init__(self) -> None:
