@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import ssl
 import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ STALE: Final = (
 # What a worker says while its group rebalances: nothing has been done, and the request can be repeated.
 _REBALANCING: Final = (STALE, "Request cannot be completed because a rebalance is expected")
 RETRY: Final = "this operation can be safely retried"
+# Made once: loading the certificates costs more than most requests.
+_NO_TLS: Final = ssl.create_default_context()
 NOT_FOUND: Final = "HTTP 404 Not Found"
 
 Text = str | re.Pattern[str] | Sequence[str]
@@ -31,6 +34,11 @@ Text = str | re.Pattern[str] | Sequence[str]
 def path_of(name: str, *more: object) -> str:
     """`/connectors/{name}`, encoded, and what follows."""
     return "/".join(["/connectors", urllib.parse.quote(name, safe=""), *map(str, more)])
+
+
+def in_order(offsets: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of offsets by partition."""
+    return sorted(map(dict, offsets), key=lambda row: json.dumps(row["partition"], sort_keys=True))
 
 
 class Connect:
@@ -43,7 +51,9 @@ class Connect:
     def __init__(self, target: Target, worker: int = 0) -> None:
         self.target = target
         self.url = target.urls[worker % len(target.urls)]
-        self._http = httpx.Client(base_url=self.url, timeout=TIMEOUT_S)
+        # A server may close a connection after an error, and a request on it would then fail: none is used twice.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._http = httpx.Client(base_url=self.url, timeout=TIMEOUT_S, verify=_NO_TLS, limits=limits)
 
     def close(self) -> None:
         self._http.close()
@@ -145,7 +155,7 @@ class Connect:
         """Its offsets, in an order that does not depend on the worker."""
         answer = expect(self.get(path_of(name, "offsets")), 200)
         assert set(answer) == {"offsets"}
-        return sorted(answer["offsets"], key=lambda row: json.dumps(row, sort_keys=True))
+        return in_order(answer["offsets"])
 
     def alter(self, name: str, *offsets: tuple[Any, Any]) -> httpx.Response:
         """Change offsets, again while former tasks still hold the consumer group."""

@@ -6,7 +6,7 @@ import pytest
 
 from compat.client import NOT_FOUND, Connect, expect, path_of
 from compat.conftest import Files, Parked
-from compat.targets import SINK, SOURCE
+from compat.targets import SINK, SOURCE, Target
 from seamark.testing.waiting import eventually
 
 UNKNOWN = "no-such-connector"
@@ -147,7 +147,7 @@ def test_topics_of_a_source(connect: Connect, files: Files, name: str) -> None:
     eventually(lambda: connect.get(path).json() == {name: {"topics": []}}, 60, "the topics are not reset")
 
 
-def test_topics_of_a_sink_end_with_it(connect: Connect, files: Files, name: str) -> None:
+def test_topics_of_a_sink_end_with_it(distributed: Target, connect: Connect, files: Files, name: str) -> None:
     connect.create(name, files.sink(name, 1))
     path = path_of(name, "topics")
     eventually(lambda: connect.get(path).json() == {name: {"topics": [name]}}, 60, "the topic is not listed")

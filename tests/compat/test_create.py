@@ -146,7 +146,9 @@ def test_null_of_a_framework_key(connect: Connect, files: Files, name: str) -> N
 
 
 @pytest.mark.parametrize("key", ["topic", "batch.size"])
-def test_null_of_the_plugins_own_key_is_let_through(connect: Connect, files: Files, name: str, key: str) -> None:
+def test_null_of_the_plugins_own_key_is_let_through(
+    distributed: Target, connect: Connect, files: Files, name: str, key: str
+) -> None:
     response = post(connect, name, files.source(name) | {key: None}, initial_state="STOPPED")
     assert expect(response, 201)["config"][key] is None
 

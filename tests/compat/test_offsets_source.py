@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from compat.client import Connect, expect, path_of
+from compat.client import Connect, expect, in_order, path_of
 from compat.conftest import Files, Parked
 from compat.differences import differs
 from compat.targets import Target
@@ -72,10 +71,9 @@ def test_alter_only_augments(connect: Connect, files: Files, stopped: str) -> No
     expect(connect.alter(stopped, (other, {"position": 1}), (third, {"position": 2, "more": "x"})), 200)
     rows = [row(files, stopped, 18), {"partition": other, "offset": {"position": 1}}]
     rows.append({"partition": third, "offset": {"position": 2, "more": "x"}})
-    rows.sort(key=lambda each: json.dumps(each, sort_keys=True))
-    shown(connect, stopped, rows)
+    shown(connect, stopped, in_order(rows))
     assert expect(connect.alter(stopped, (other, None)), 200) == ALTERED
-    shown(connect, stopped, [each for each in rows if each["partition"] != other])
+    shown(connect, stopped, in_order([each for each in rows if each["partition"] != other]))
     body = {"offsets": [{"partition": third}]}  # a missing offset is a null one
     assert expect(connect.patch(path_of(stopped, "offsets"), body), 200) == ALTERED
     shown(connect, stopped, [row(files, stopped, 18)])
@@ -187,6 +185,6 @@ def test_many_offsets(connect: Connect, files: Files, name: str) -> None:
     connect.await_state(name, "STOPPED")
     rows = [{"partition": {"filename": f"/f{number:04}"}, "offset": {"position": number}} for number in range(1000)]
     assert expect(connect.patch(path_of(name, "offsets"), {"offsets": rows}), 200) == ALTERED
-    shown(connect, name, sorted(rows, key=lambda each: json.dumps(each, sort_keys=True)))
+    shown(connect, name, in_order(rows))
     assert expect(connect.reset(name), 200) == RESET
     shown(connect, name, [])
