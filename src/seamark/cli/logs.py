@@ -18,7 +18,8 @@ def configure(level: int = logging.WARNING, style: str = "text") -> None:
         root.addHandler(logging.StreamHandler(sys.stderr))
         root.setLevel(level)
         logging.getLogger("seamark.kafka.librdkafka").setLevel(logging.CRITICAL)
-        logging.getLogger("py4j").setLevel(logging.WARNING)
+        for name in ("py4j", "httpx", "uvicorn"):
+            logging.getLogger(name).setLevel(logging.WARNING)
     for handler in root.handlers:
         if type(handler) is logging.StreamHandler:
             handler.setFormatter(formatter(style))

@@ -51,6 +51,7 @@ def start_worker(
     """Start a worker with its REST API; what it holds is released with the stack, last first."""
     from seamark.engine.session import end_jvm
     from seamark.rest.server import RestServer
+    from seamark.runtime.metrics import Metrics
     from seamark.runtime.worker import Worker
 
     server = RestServer(config)
@@ -62,7 +63,9 @@ def start_worker(
     worker.start(wait_for_spark=wait_for_spark)
     herder = make_herder(worker, server)
     stack.callback(herder.stop)
-    server.start(herder, forwarder=herder.forwarder)
+    metrics = Metrics(herder.views, lambda name: herder.connector_progress(name).partitions)
+    herder.metrics = metrics
+    server.start(herder, forwarder=herder.forwarder, render_metrics=metrics.render, observe=metrics.observe_request)
     herder.start()
     return RunningWorker(worker, herder, server)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from contextlib import ExitStack
@@ -44,7 +45,7 @@ def _run(properties: Path, connectors: list[Path], stopping: threading.Event) ->
     from seamark.runtime.standalone import StandaloneHerder
 
     config = WorkerConfig(read_properties(properties))
-    logs.configure()
+    logs.configure(logging.INFO, config["seamark.log.format"])
     if not config.offset_storage_file:
         raise ConfigError(
             'Missing required configuration "offset.storage.file.filename" which has no default value.',

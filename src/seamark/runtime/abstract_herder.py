@@ -40,6 +40,7 @@ from seamark.runtime.herder import (
 )
 from seamark.runtime.local_connectors import LocalConnectors
 from seamark.runtime.loggers import Loggers
+from seamark.runtime.metrics import ConnectorView, Metrics
 from seamark.runtime.offset_changes import OffsetChanges
 from seamark.runtime.progress import partition_progress
 from seamark.runtime.runner import Cancelled
@@ -72,6 +73,7 @@ class AbstractHerder(Herder):
     is_distributed = True
     forwarder: Callable[[str, str, bytes, Mapping[str, str]], tuple[int, bytes]] | None = None
     """Reaches other workers."""
+    metrics: Metrics | None = None
 
     def __init__(self, worker: Worker, configs: ConfigStore, statuses: StatusStore, worker_id: str) -> None:
         self.worker, self.worker_id = worker, worker_id
@@ -131,6 +133,27 @@ class AbstractHerder(Herder):
     def _tick(self) -> None:
         """Called about once a second."""
         self.local.note_topics()
+        if self.metrics is not None:
+            self.metrics.sample()
+
+    def views(self) -> list[ConnectorView]:
+        """The connectors that run here, for metrics."""
+        views = []
+        for name in self.local.names():
+            runner = self.local.runner(name)
+            if runner is not None:
+                config = self._configs.snapshot().connector_config(name) or {}
+                row = self._statuses.get_connector(name)
+                views.append(
+                    ConnectorView(
+                        runner.status(),
+                        self._type_of(name, config),
+                        config.get("connector.class") or "",
+                        row.version if row is not None else None,
+                        runner.progress(),
+                    )
+                )
+        return views
 
     # life
 

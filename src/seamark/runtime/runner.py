@@ -225,7 +225,7 @@ class ConnectorRunner:
     def _run_started(self, asked: int) -> None:
         try:
             self._tear_down()
-            self._set_up()
+            connector, configs = self._plan()
         except PublicationCancelledError:
             self._tear_down()
             return
@@ -237,14 +237,15 @@ class ConnectorRunner:
         self._set_state(State.RUNNING)
         self._settle(asked)
         try:
-            self._run_stage()
+            self._run_stage(self._prepare(connector, configs))
         except Exception:
             log.exception("[%s] the stage failed", self.name)
             self._fail_tasks(dict.fromkeys(self._tasks, traceback.format_exc()))
         finally:
             self._tear_down(keep_progress=True)
 
-    def _set_up(self) -> None:
+    def _plan(self) -> tuple[Connector, list[dict[str, str]]]:
+        """Start the connector, and make its tasks known."""
         connector = self._make_connector()
         connector.context = ConnectorContext(self.name, self._reconfigure, self._raised)
         with connector_code(self.name, "start"):
@@ -259,15 +260,20 @@ class ConnectorRunner:
                 "the maximum number of tasks it is configured to create (tasks.max)."
             )
         self._publish(configs, self._commanded)
+        with self._lock:
+            kept = self._tasks if configs == self._task_configs else {}
+            self._tasks = {task: kept.get(task) for task in range(len(configs))}
+            self._task_configs = configs
+        return connector, configs
+
+    def _prepare(self, connector: Connector, configs: list[dict[str, str]]) -> Stage:
         stage = self._make_stage(connector, configs)
         stage.on_change = self._take_failures
         with self._lock:
             self._stage = stage
-            kept = self._tasks if configs == self._task_configs else {}
-            self._tasks = {task: kept.get(task) for task in range(len(configs))}
-            self._task_configs = configs
             if self._commanded():
                 stage.request_stop()
+        return stage
 
     def _tear_down(self, keep_progress: bool = False) -> None:
         with self._lock:
@@ -286,9 +292,7 @@ class ConnectorRunner:
                 # Its work has ended; a failing clean-up must not keep it from stopping.
                 log.exception("[%s] stop failed", self.name)
 
-    def _run_stage(self) -> None:
-        stage = self._stage
-        assert stage is not None  # noqa: S101 - set by _set_up
+    def _run_stage(self, stage: Stage) -> None:
         failed = {task: trace for task, trace in self._tasks.items() if trace is not None}
         if failed and not stage.drop(failed):
             return

@@ -1,0 +1,338 @@
+"""The herder of a worker in a cluster: configs, states and offsets in topics, roles given by Kafka's group coordinator.
+
+Who owns the config topic's partition leads: it alone writes connector and task configs, fenced by a transactional id.
+Who owns a slot (a partition of the offsets topic) runs the connectors that are placed there, with all their tasks.
+Placements are records of the config topic, written by the leader, so every worker agrees on them; the coordinator sees
+to it that a slot has one owner, and hands it over only when the former owner has stopped what ran there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from seamark.config.states import TargetState
+from seamark.errors import ConnectError, KafkaError, NotFoundError
+from seamark.kafka.admin import Admin
+from seamark.kafka.clients import worker_client_config
+from seamark.kafka.worker_group import WorkerAssignment, WorkerGroup
+from seamark.runtime.abstract_herder import AbstractHerder
+from seamark.runtime.forwarding import RestClient
+from seamark.runtime.herder import (
+    NO_LEADER,
+    STALE_CONFIG,
+    ForwardError,
+    InternalRequest,
+    RestError,
+)
+from seamark.runtime.internal_requests import InternalRequests
+from seamark.runtime.runner import Cancelled, PublicationCancelledError
+from seamark.runtime.worker import Worker
+from seamark.storage.cluster_state import ClusterConfigState, ConfigEvent, ConnectorConfigUpdated
+from seamark.storage.config_store import ConfigStoreError, PrivilegedWriteError
+from seamark.storage.kafka_config import KafkaConfigStore
+from seamark.storage.kafka_status import KafkaStatusStore
+
+log = logging.getLogger(__name__)
+
+JOIN_S = 60.0
+FENCE_S = 60.0
+RETRY_S = 0.25
+LONGEST_RETRY_S = 5.0
+ORPHANED_S = 10.0  # how long a deleted connector's state may wait for the worker that ran it to remove it
+
+
+class DistributedHerder(AbstractHerder):
+    """One of the workers of a group."""
+
+    def __init__(self, worker: Worker, worker_id: str, rest_url: str) -> None:
+        config = worker.config
+        self._config_store = KafkaConfigStore.for_worker(config.raw)
+        super().__init__(worker, self._config_store, KafkaStatusStore.for_worker(config.raw), worker_id)
+        self.rest_url = rest_url
+        self._group_id = config.group_id
+        self._slots = 0
+        self._signing = InternalRequests.of(config)
+        self._client = RestClient()
+        self.forwarder = self._client
+        self._assigned = threading.Event()
+        self._rebalanced_at = time.monotonic()
+        self._orphans: dict[str, float] = {}
+        self._group = WorkerGroup(
+            config.raw,
+            group_id=self._group_id,
+            config_topic=self._config_store.topic,
+            offsets_topic=config.offset_storage_topic,
+            rest_url=rest_url,
+            listener=self,
+        )
+
+    # life
+
+    def start(self) -> None:
+        with Admin(worker_client_config("admin", self.worker.config.raw)) as admin:
+            topic = self.worker.config.offset_storage_topic
+            self._slots = admin.describe_topics([topic])[topic].partitions
+        super().start()
+        self._ready = False
+        self._group.start()
+        self._ready = self._assigned.wait(JOIN_S)
+        if not self._ready:
+            log.warning("The worker has not joined group %r yet: %s", self._group_id, self._group.error)
+
+    def is_ready(self) -> bool:
+        return self._ready or self._assigned.is_set()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._group.stop()
+        super().stop()
+        self._client.close()
+
+    def stage(self) -> str | None:
+        error = self._group.error
+        return f"joining the group of workers: {error}" if error is not None else None
+
+    @property
+    def generation(self) -> int:
+        return self._group.assignment.generation
+
+    # roles
+
+    def on_assigned(self, assignment: WorkerAssignment) -> None:
+        """Told by the group: these are ours."""
+        log.info("Generation %d: leader %s, slots %s", *_shown(assignment))
+        if self.metrics is not None:
+            self.metrics.rebalance_completed(time.monotonic() - self._rebalanced_at, epoch=assignment.generation)
+        if assignment.is_leader:
+            self._submit(self._lead)
+        for name in self._placed_in(assignment.slots):
+            self._reconcile(name)
+        self._assigned.set()
+
+    def on_revoked(self, slots: frozenset[int], leader: bool) -> None:
+        """Told by the group: these go to another worker when this returns."""
+        self._rebalanced_at = time.monotonic()
+        if self.metrics is not None:
+            self.metrics.rebalance_started()
+        if leader:
+            self._configs.release_write_privileges()
+        self.local.end([name for name in self.local.names() if self._slot(self._configs.snapshot(), name) in slots])
+
+    def on_lost(self, slots: frozenset[int], leader: bool) -> None:
+        """Told by the group: this worker was away for too long, and others have taken over."""
+        log.warning("This worker has lost its membership; what ran here is stopped")
+        self.on_revoked(slots, leader)
+
+    def _placed_in(self, slots: frozenset[int]) -> list[str]:
+        state = self._configs.snapshot()
+        return [name for name in state.connectors if self._slot(state, name) in slots]
+
+    def _slot(self, state: ClusterConfigState, name: str) -> int | None:
+        placed = state.placements.get(name)
+        return None if placed is None or not self._slots else placed % self._slots
+
+    def _owns(self, state: ClusterConfigState, name: str) -> bool:
+        return self._slot(state, name) in self._group.assignment.slots
+
+    def _is_leader(self) -> bool:
+        return self._group.assignment.is_leader
+
+    def _require_leader(self) -> None:
+        if not self._is_leader():
+            raise ForwardError("Only the leader may do this.", self._group.leader_url())
+        if not self._configs.has_write_privileges:
+            self._claim()
+
+    def _claim(self) -> None:
+        try:
+            self._configs.claim_write_privileges()
+        except ConnectError as error:
+            raise RestError(500, f"{PrivilegedWriteError()}") from error
+
+    def _require_owner(self, name: str) -> None:
+        state = self._configs.snapshot()
+        slot = self._slot(state, name)
+        if slot in self._group.assignment.slots:
+            return
+        url = None if slot is None else self._group.owner_url(slot)
+        raise ForwardError(f"Connector {name} runs on another worker.", url)
+
+    def _require_settled(self) -> None:
+        if self._group.is_rebalancing:
+            raise RestError(409, STALE_CONFIG)
+
+    def _slot_for(self, name: str) -> int | None:
+        """The slot with the fewest connectors, of the worker with the fewest."""
+        state = self._configs.snapshot()
+        used = Counter(self._slot(state, each) for each in state.connectors)
+        owners: dict[int, str] = {}
+        try:
+            for member in self._group.members():
+                owners |= dict.fromkeys(member.slots, member.url or member.client_id)
+        except KafkaError as error:
+            log.warning("Who owns which slot is not known; connectors are spread over slots alone: %s", error)
+        load = Counter({owner: 0 for owner in owners.values()})
+        for slot, count in used.items():
+            if slot in owners:
+                load[owners[slot]] += count
+
+        def rank(slot: int) -> tuple[int, int, int]:
+            return (load[owners[slot]] if slot in owners else 0, used[slot], slot)
+
+        return min(range(self._slots), key=rank)
+
+    # the leader's work
+
+    def _lead(self) -> None:
+        if not self._is_leader():
+            return
+        self._configs.claim_write_privileges()
+        self._renew_session_key()
+        self._place_all()
+
+    def _renew_session_key(self) -> None:
+        now_ms = int(time.time() * 1000)
+        if self._signing.must_replace(self._configs.snapshot().session_key, now_ms):
+            self._configs.put_session_key(self._signing.new_key(now_ms))
+
+    def _place_all(self) -> None:
+        """Give a slot to connectors that have none: those that a Java worker created."""
+        with self._change:
+            state = self._configs.snapshot()
+            for name in state.connectors:
+                if name not in state.placements and self._is_leader():
+                    self._configs.put_placement(name, self._slot_for(name))
+
+    def _tick(self) -> None:
+        super()._tick()
+        if self._is_leader() and not self._group.is_rebalancing:
+            if not self._configs.has_write_privileges:
+                self._configs.claim_write_privileges()
+            self._renew_session_key()
+            self._place_all()
+            self._remove_orphans()
+        for name in set(self.local.names()) | set(self._placed_in(self._group.assignment.slots)):
+            self._reconcile_if_needed(name)
+
+    def _remove_orphans(self) -> None:
+        """Remove the states of deleted connectors whose worker did not live to do so."""
+        now = time.monotonic()
+        known = self._configs.snapshot().connectors
+        gone = {name for name in self._statuses.connectors() if name not in known}
+        self._orphans = {name: self._orphans.get(name, now) for name in gone}
+        for name, since in self._orphans.items():
+            if now - since >= ORPHANED_S:
+                self._statuses.delete_connector(name)
+                self._statuses.delete_topics(name)
+
+    # following
+
+    def _on_event(self, event: ConfigEvent) -> None:
+        super()._on_event(event)
+        if isinstance(event, ConnectorConfigUpdated) and self._is_leader():
+            name = event.name
+            if name not in self._configs.snapshot().placements:
+                self._submit(self._place_all)
+
+    def _reconcile(self, name: str) -> None:
+        self._submit(lambda: self.local.reconcile(name))
+
+    def _reconcile_if_needed(self, name: str) -> None:
+        state = self._configs.snapshot()
+        is_here, is_ours = name in self.local.names(), name in state.connectors and self._owns(state, name)
+        if is_here != is_ours:
+            self._reconcile(name)
+
+    # tasks
+
+    def _publish(self, name: str, tasks: list[dict[str, str]], cancelled: Cancelled) -> None:
+        published = self._published(name, tasks)
+        exactly_once = self._is_exactly_once(name, self._configs.snapshot().connector_config(name) or {})
+        pause_s = RETRY_S
+        while True:
+            if cancelled() or self._stopping.is_set():
+                raise PublicationCancelledError(f"The tasks of {name} are no longer wanted.")
+            try:
+                if self._is_news(name, published):
+                    self._send_task_configs(name, published)
+                if exactly_once:
+                    self._ask_to_fence(name)
+                return
+            except (RestError, ForwardError, KafkaError, ConfigStoreError) as error:
+                log.warning("[%s] its tasks are not known to all workers yet: %s", name, error)
+            self._stopping.wait(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_RETRY_S)
+
+    def _send_task_configs(self, name: str, tasks: Sequence[Mapping[str, str]]) -> None:
+        if self._is_leader():
+            self._put_task_configs(name, tasks)
+        else:
+            self._internal("POST", f"connectors/{quote(name, safe='')}/tasks", list(tasks))
+        self._configs.refresh(30.0)
+
+    def _ask_to_fence(self, name: str) -> None:
+        if self._is_leader():
+            self._fence(name)
+        else:
+            self._internal("PUT", f"connectors/{quote(name, safe='')}/fence", None)
+
+    def _internal(self, method: str, path: str, body: object | None) -> None:
+        url, key = self._group.leader_url(), self._configs.snapshot().session_key
+        if url is None or key is None:
+            raise RestError(409, NO_LEADER)
+        self._client.internal(method, f"{url.rstrip('/')}/{path}", body, self._signing, key)
+
+    def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]], request: InternalRequest) -> None:
+        self._verify(request)
+        self._put_task_configs(name, configs)
+
+    def fence_zombies(self, name: str, request: InternalRequest) -> None:
+        self._verify(request)
+        self._require_leader()
+        self._state_with(name, f"Unknown connector {name}")
+        self._fence(name)
+
+    def _verify(self, request: InternalRequest) -> None:
+        key = self._configs.snapshot().session_key
+        try:
+            self._signing.verify(request, key)
+        except RestError as error:
+            if error.status != 403:
+                raise
+            # The key may have been replaced a moment ago.
+            self._configs.refresh(5.0)
+            self._signing.verify(request, self._configs.snapshot().session_key)
+
+    def _put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
+        self._require_leader()
+        with self._change:
+            state = self._state_with(name, f"Connector {name} not found")
+            if configs and state.target_state(name) is TargetState.STOPPED:
+                raise RestError(400, f"Cannot submit non-empty set of task configs for stopped connector {name}")
+            self._configs.put_task_configs(name, list(configs))
+
+    def _fence(self, name: str) -> None:
+        """End the producers of former tasks, and write down for how many tasks that was done."""
+        with self._change:
+            state = self._configs.snapshot()
+            if name not in state.connectors:
+                raise NotFoundError(f"Connector {name} not found")
+            if name not in state.pending_fencing:
+                return
+            count, record = state.task_count(name), state.task_count_records.get(name)
+            if record is not None and not (record == 1 and count == 1):
+                ids = [f"{self._group_id}-{name}-{task}" for task in range(record)]
+                admin = worker_client_config("admin", self.worker.config.raw)
+                with Admin(admin) as client:
+                    client.fence_producers(ids, timeout_s=FENCE_S)
+            self._configs.put_task_count_record(name, count)
+
+
+def _shown(assignment: WorkerAssignment) -> tuple[int, bool, str]:
+    return assignment.generation, assignment.is_leader, json.dumps(sorted(assignment.slots))
