@@ -33,6 +33,10 @@ class MemoryHerder(Herder):
     worker_id = "worker:8083"
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """As new."""
         self.configs: dict[str, dict[str, str | None]] = {}
         self.targets: dict[str, TargetState | None] = {}
         self.calls: list[tuple[Any, ...]] = []
