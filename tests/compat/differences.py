@@ -74,6 +74,7 @@ DIFFERENCES: Final[dict[str, Difference]] = {
     **{f"parse/initial-state/{case}": Difference(BAD_STATE, 400, ANYTHING) for case in _STATES},
     "command-line/bad-state": Difference(BAD_STATE_FILE),
     "create/exactly-once-without-a-file": Difference(NO_FILE, 400, ("Connector configuration is invalid", "file")),
+    "plugin-config/file": Difference(NO_FILE),
     "validate/no-file": Difference(NO_FILE),
     "plugin-config/batch.size": Difference(BATCH_SIZE),
     "target-state/left-over": Difference(LEFT_OVER),

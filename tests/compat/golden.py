@@ -19,12 +19,14 @@ DOCUMENTED_ELSEWHERE: Final = {"name", "connector.class", "topics", "file", "top
 
 
 def facts_of(keys: list[dict[str, Any]], target: Target) -> list[dict[str, Any]]:
-    """The keys without their documentation, and without defaults that Seamark has otherwise."""
+    """The keys without their documentation, and without what Seamark has otherwise."""
     facts = []
     for key in keys:
         kept = {field: value for field, value in key.items() if field != "documentation"}
         if key["name"] == "batch.size":
             assert kept.pop("default_value") == "2000" or differs(target, "plugin-config/batch.size")
+        if key["name"] == "file":
+            assert kept.pop("required") is False or differs(target, "plugin-config/file")
         facts.append(kept)
     return facts
 
