@@ -101,7 +101,11 @@ class FrameStage(Stage):
         try:
             if self._stopping.is_set():
                 raise _StopRequestedError
-            return run_job(self.environment.spark, self.name, group, work, description=f"{self.name}: {description}")
+            started = time.monotonic()
+            result = run_job(self.environment.spark, self.name, group, work, description=f"{self.name}: {description}")
+            for task in self._tasks:
+                task.batch_took(time.monotonic() - started)
+            return result
         finally:
             self._group = None
 

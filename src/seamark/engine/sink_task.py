@@ -135,8 +135,10 @@ class SinkLoop:
     def _put(self, put: Callable[[], None]) -> bool:
         while True:
             try:
+                started = time.monotonic()
                 with connector_code(self._connector, "put"):
                     put()
+                self._progress.batch_took(time.monotonic() - started)
                 return True
             except RetriableError as error:
                 delay_ms = self._context.take_retry_after_ms()

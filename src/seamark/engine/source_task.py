@@ -44,6 +44,7 @@ class SourceLoop:
                 polled = self._poll()
                 if polled is not None and len(polled):
                     self._last_record_at, self._rest_s = time.monotonic(), FIRST_REST_S
+                    self._committer.parts.progress.batch_took(self._last_record_at - began)
                     self._send(polled)
                     self._committer.after_poll(True)
                 else:

@@ -75,6 +75,11 @@ class TaskProgress:
     bytes: int = 0
     commits: int = 0
     commit_ms: float = 0.0
+    """How long the last one took."""
+    batches: int = 0
+    batch_ms: float = 0.0
+    """How long all polls that gave records, puts, or Spark jobs took together."""
+    batch_max_ms: float = 0.0
     positions: list[dict[str, Any]] = field(default_factory=list)
     """``{"partition".
 
@@ -86,6 +91,12 @@ class TaskProgress:
     topics: list[str] = field(default_factory=list)
     """The Kafka topics that it has read or written."""
     updated_ms: int = 0
+
+    def batch_took(self, seconds: float) -> None:
+        """Count a poll that gave records, a put, or a Spark job."""
+        self.batches += 1
+        self.batch_ms += seconds * 1000
+        self.batch_max_ms = max(self.batch_max_ms, seconds * 1000)
 
 
 class Stage(ABC):

@@ -66,21 +66,29 @@ class _Totals:
     commit_ms: float = 0.0
     commit_max_ms: float = 0.0
     largest_batch: int = 0
+    batches: int = 0
+    batch_ms: float = 0.0
+    batch_max_ms: float = 0.0
     errors: dict[str, int] = field(default_factory=dict)
 
     def add(self, progress: TaskProgress) -> None:
         """Count what is new since the last look."""
         last = self.last
-        is_anew = progress.records < last.records or progress.commits < last.commits
+        is_anew = any(
+            getattr(progress, name) < getattr(last, name) for name in ("records", "bytes", "commits", "batches")
+        )
         base = TaskProgress(progress.task) if is_anew else last
         records, commits = progress.records - base.records, progress.commits - base.commits
         self.records += records
-        self.bytes += max(0, progress.bytes - base.bytes)
+        self.bytes += progress.bytes - base.bytes
         self.commits += commits
         if commits > 0:
             self.commit_ms += progress.commit_ms * commits
             self.commit_max_ms = max(self.commit_max_ms, progress.commit_ms)
             self.largest_batch = max(self.largest_batch, records // commits)
+        self.batches += progress.batches - base.batches
+        self.batch_ms += progress.batch_ms - base.batch_ms
+        self.batch_max_ms = max(self.batch_max_ms, progress.batch_max_ms)
         for name, count in progress.errors.items():
             before = base.errors.get(name, 0)
             new = count if name == "last_error_timestamp" or count < before else count - before
@@ -95,6 +103,8 @@ def _copy(progress: TaskProgress) -> TaskProgress:
         records=progress.records,
         bytes=progress.bytes,
         commits=progress.commits,
+        batches=progress.batches,
+        batch_ms=progress.batch_ms,
         errors=dict(progress.errors),
     )
 
@@ -304,6 +314,13 @@ def _tasks(views: Sequence[ConnectorView], totals: Mapping[tuple[str, int], _Tot
     commits = CounterMetricFamily("seamark_task_offset_commits", "Commits of offsets.", labels=labels)
     written = CounterMetricFamily("seamark_task_bytes", "Bytes of record values, read or written.", labels=labels)
     source, sink = "kafka_connect_source_task_source_record", "kafka_connect_sink_task_sink_record"
+    times = {
+        kind: [
+            GaugeMetricFamily(f"kafka_connect_{kind}_task_{verb}_batch_{what}_time_ms", text, labels=labels)
+            for what, text in (("avg", f"Average time of a {verb}."), ("max", f"Longest time of a {verb}."))
+        ]
+        for kind, verb in (("source", "poll"), ("sink", "put"))
+    }
     polled = CounterMetricFamily(f"{source}_poll", "Records that tasks have produced.", labels=labels)
     sent = CounterMetricFamily(f"{source}_write", "Records that were written to Kafka.", labels=labels)
     read = CounterMetricFamily(f"{sink}_read", "Records that were read from Kafka.", labels=labels)
@@ -321,6 +338,10 @@ def _tasks(views: Sequence[ConnectorView], totals: Mapping[tuple[str, int], _Tot
             else:
                 read.add_metric(at, done.records)
                 put.add_metric(at, max(0, done.records - skipped))
+            if done.batches:
+                average_time, longest_time = times["source" if view.type == "source" else "sink"]
+                average_time.add_metric(at, done.batch_ms / done.batches)
+                longest_time.add_metric(at, done.batch_max_ms)
             commits.add_metric(at, done.commits)
             written.add_metric(at, done.bytes)
             if done.commits:
@@ -329,6 +350,7 @@ def _tasks(views: Sequence[ConnectorView], totals: Mapping[tuple[str, int], _Tot
                 size.add_metric(at, done.records / done.commits)
                 largest.add_metric(at, done.largest_batch)
     yield from (status, average, longest, size, largest, commits, written, polled, sent, read, put)
+    yield from (family for families in times.values() for family in families)
 
 
 def _errors(totals: Mapping[tuple[str, int], _Totals]) -> Iterator[Metric]:
