@@ -294,6 +294,37 @@ def _group(definition: ConfigDef) -> None:
         doc="How long a worker may take to stop the connectors that it has to hand over, before it is put out of the "
         "group.",
     ).define(
+        "seamark.auto.restart.enabled",
+        Type.BOOLEAN,
+        False,
+        importance=LOW,
+        group=group,
+        doc="Whether connectors and tasks that have failed are restarted, again and again with growing delays. "
+        "A status then says how often that was done and when it will be next.",
+    ).define(
+        "seamark.auto.restart.max.attempts",
+        Type.INT,
+        7,
+        importance=LOW,
+        group=group,
+        doc="After so many restarts in a row a connector stays FAILED; -1 for no limit.",
+    ).define(
+        "seamark.auto.restart.delay.ms",
+        Type.LONG,
+        1000,
+        validator=POSITIVE,
+        importance=LOW,
+        group=group,
+        doc="The delay of the first restart; each further one in a row waits twice as long as the one before.",
+    ).define(
+        "seamark.auto.restart.delay.max.ms",
+        Type.LONG,
+        600000,
+        validator=POSITIVE,
+        importance=LOW,
+        group=group,
+        doc="The longest delay. A connector that has run for so long without a failure starts to count anew.",
+    ).define(
         "seamark.static.membership",
         Type.BOOLEAN,
         False,

@@ -141,12 +141,15 @@ def task_id(task: TaskId) -> dict[str, Any]:
 
 def connector_status(status: ConnectorStateInfo) -> dict[str, Any]:
     """As `GET /connectors/{connector}/status` shows it."""
-    return {
+    shown = {
         "name": status.name,
         "connector": _state(status.connector),
         "tasks": [task_status(task) for task in sorted(status.tasks, key=lambda task: task.id)],
         "type": status.type,
     }
+    if status.auto_restart is not None:
+        shown["auto_restart"] = dict(status.auto_restart)
+    return shown
 
 
 def task_status(task: TaskStateInfo) -> dict[str, Any]:

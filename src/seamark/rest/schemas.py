@@ -85,6 +85,13 @@ class TaskState(ConnectorState):
     id: int
 
 
+class AutoRestart(BaseModel):
+    """Restarts of a connector that has failed."""
+
+    attempts: int
+    next_at: str | None
+
+
 class ConnectorStateInfo(BaseModel):
     """State of a connector and its tasks."""
 
@@ -92,6 +99,7 @@ class ConnectorStateInfo(BaseModel):
     connector: ConnectorState
     tasks: list[TaskState]
     type: str
+    auto_restart: AutoRestart | None = None
 
 
 class Expanded(BaseModel):

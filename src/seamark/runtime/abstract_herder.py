@@ -6,6 +6,7 @@ what runs here follow them. A herder itself keeps nothing.
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
@@ -22,6 +23,7 @@ from seamark.engine.plugins import Plugins
 from seamark.errors import AlreadyExistsError, BadRequestError, ConnectError, KafkaError, NotFoundError
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import worker_client_config
+from seamark.runtime.auto_restart import AutoRestart
 from seamark.runtime.herder import (
     HEALTH_TIMEOUT_S,
     STALE_CONFIG,
@@ -84,6 +86,7 @@ class AbstractHerder(Herder):
         )
         self._loggers = Loggers()
         self._offset_changes = OffsetChanges(worker)
+        self._auto_restart = AutoRestart(worker.config)
         self.local = LocalConnectors(
             worker,
             configs,
@@ -133,6 +136,8 @@ class AbstractHerder(Herder):
     def _tick(self) -> None:
         """Called about once a second."""
         self.local.note_topics()
+        for name in self._auto_restart.tick(self.local.statuses()):
+            self._submit(functools.partial(self.local.restart, name, connector=True, tasks=None))
         if self.metrics is not None:
             self.metrics.sample()
 
@@ -212,7 +217,8 @@ class AbstractHerder(Herder):
         if row is None:
             raise NotFoundError(f"No status found for connector {name}")
         tasks = tuple(_task_info(task) for task in self._statuses.get_tasks(name))
-        return ConnectorStateInfo(name, _connector_info(row), tasks, self._type(self._configs.snapshot(), name))
+        kind = self._type(self._configs.snapshot(), name)
+        return ConnectorStateInfo(name, _connector_info(row), tasks, kind, self._auto_restart.shown(name))
 
     def task_status(self, task: TaskId) -> TaskStateInfo:
         row = self._statuses.get_task(task.connector, task.task)

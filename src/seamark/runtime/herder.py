@@ -87,6 +87,8 @@ class ConnectorStateInfo:
     connector: StateInfo
     tasks: Sequence[TaskStateInfo]
     type: str
+    auto_restart: Mapping[str, Any] | None = None
+    """Only where failed connectors are restarted automatically, and on the worker that runs this one."""
 
 
 @dataclass(frozen=True, slots=True)

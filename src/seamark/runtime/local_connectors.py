@@ -100,6 +100,17 @@ class LocalConnectors:
         local = self._local.get(name)
         return local.runner if local is not None else None
 
+    def statuses(self) -> dict[str, ConnectorStatus]:
+        """What the connectors that run here are, by name; those that could not be started have FAILED."""
+        found = {}
+        for name in self.names():
+            local = self._local.get(name)
+            if local is not None and local.runner is not None:
+                found[name] = local.runner.status()
+            elif local is not None and None in local.told:
+                found[name] = ConnectorStatus(name, *local.told[None])
+        return found
+
     # restarts
 
     def restart(self, name: str, *, connector: bool, tasks: Collection[int] | None) -> bool:
