@@ -24,7 +24,7 @@ class Up:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
         self.log = data_dir.parent / "up.log"
-        command = [sys.executable, "-m", "seamark.cli.main", "up", "--data-dir", str(data_dir)]
+        command = [sys.executable, "-m", "seamark.cli.main", "up", "--port", "0", "--data-dir", str(data_dir)]
         with self.log.open("a") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         self.descendants: set[psutil.Process] = set()

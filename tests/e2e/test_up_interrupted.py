@@ -118,7 +118,7 @@ def test_up_stops_cleanly_while_records_flow_and_goes_on_when_started_again(comm
     orders = Orders(data_dir)
     for _ in range(2):
         wanted = len(orders) + 5
-        up = commands.start("up", "--data-dir", str(data_dir))
+        up = commands.start("up", "--port", "0", "--data-dir", str(data_dir))
         eventually(partial(orders.are_at_least, wanted), within_s=120, message=f"see {up.log}")
         up.press_ctrl_c()
         up.ended_cleanly()
@@ -127,7 +127,7 @@ def test_up_stops_cleanly_while_records_flow_and_goes_on_when_started_again(comm
 
 
 def test_up_stops_cleanly_while_it_starts(commands: Commands, tmp_path: Path) -> None:
-    up = commands.start("up", "--data-dir", str(tmp_path / "data"))
+    up = commands.start("up", "--port", "0", "--data-dir", str(tmp_path / "data"))
     up.says("starting Spark")
     up.press_ctrl_c()
     up.ended_cleanly()
@@ -137,7 +137,7 @@ def test_up_stops_cleanly_while_it_starts(commands: Commands, tmp_path: Path) ->
 def test_a_second_ctrl_c_ends_up_at_once_and_its_children_follow(commands: Commands, tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     orders = Orders(data_dir)
-    up = commands.start("up", "--data-dir", str(data_dir))
+    up = commands.start("up", "--port", "0", "--data-dir", str(data_dir))
     eventually(lambda: len(orders) > 0, within_s=120, message=f"see {up.log}")
     up.press_ctrl_c()
     up.says(STOPPING, 10)

@@ -15,6 +15,7 @@ from seamark.cli import logs
 from seamark.cli.signals import run_until_told
 
 if TYPE_CHECKING:
+    from seamark.cli.processes import RunningWorker
     from seamark.runtime.example import ExamplePipeline
     from seamark.runtime.worker import Worker
 
@@ -34,14 +35,20 @@ def up(
         Path, typer.Option(help="Where Kafka's logs and the example's files are kept between runs.")
     ] = Path(".seamark"),
     example: Annotated[bool, typer.Option(help="Run the example pipeline: file -> Kafka -> Parquet.")] = True,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Of the REST API, on this machine only; 0 for a free one. Default: 8083."),
+    ] = None,
 ) -> None:
     """Run everything in one process: Kafka (unless bootstrap.servers is set), Spark, a worker, an example pipeline."""
     logs.configure()
-    run_until_told(lambda stopping: _Up(properties, data_dir.resolve(), example, stopping).run())
+    run_until_told(lambda stopping: _Up(properties, data_dir.resolve(), example, port, stopping).run())
 
 
 class _Up:
-    def __init__(self, properties: Path | None, data_dir: Path, example: bool, stopping: threading.Event) -> None:
+    def __init__(
+        self, properties: Path | None, data_dir: Path, example: bool, port: int | None, stopping: threading.Event
+    ) -> None:
         from seamark.config.properties import read_properties
         from seamark.config.worker import WorkerConfig
 
@@ -49,8 +56,16 @@ class _Up:
             "exactly.once.source.support": "enabled",
             "offset.flush.interval.ms": "1000",
             "group.id": "seamark-up",
+            "config.storage.topic": "seamark-up-configs",
+            "offset.storage.topic": "seamark-up-offsets",
+            "status.storage.topic": "seamark-up-status",
+            # Alone in its group, a worker that was killed is not to be waited for.
+            "session.timeout.ms": "6000",
+            "listeners": "http://127.0.0.1:8083",
         }
-        self._config = WorkerConfig({**defaults, **(read_properties(properties) if properties else {})})
+        given = read_properties(properties) if properties else {}
+        chosen = {} if port is None else {"listeners": f"http://127.0.0.1:{port}"}
+        self._config = WorkerConfig({**defaults, **given, **chosen})
         self._data_dir, self._with_example, self._stopping = data_dir, example, stopping
         self._out = Console(highlight=False, soft_wrap=True)
 
@@ -59,21 +74,21 @@ class _Up:
 
         with ExitStack() as stack:
             try:
-                worker = self._start(stack)
+                running = self._start(stack)
             except JarError:
                 # The terminal tells a download to stop, too, which fails then.
                 if not self._stopping.is_set():
                     raise
-                worker = None
-            if worker is not None and not self._stopping.is_set():
-                pipeline = self._start_example(worker, stack) if self._with_example else None
-                self._tell_where(worker, pipeline)
+                running = None
+            if running is not None and not self._stopping.is_set():
+                pipeline = self._start_example(running, stack) if self._with_example else None
+                self._tell_where(running, pipeline)
                 while not self._stopping.wait(_REPORT_S):
-                    self._report(worker, pipeline)
+                    self._report(running.worker, pipeline)
             self._out.print("stopping ... (Ctrl-C again ends everything at once)")
         self._out.print("stopped")
 
-    def _start(self, stack: ExitStack) -> Worker | None:
+    def _start(self, stack: ExitStack) -> RunningWorker | None:
         """Start Kafka, Spark and the worker, or less if told to stop meanwhile."""
         config = self._config
         if not config.bootstrap_servers:
@@ -84,32 +99,39 @@ class _Up:
             config = config.with_embedded_broker(broker.bootstrap_servers)
         if self._stopping.is_set():
             return None
-        from seamark.engine.session import end_jvm
-        from seamark.runtime.worker import Worker
+        from seamark.cli.processes import start_worker
+        from seamark.runtime.distributed import DistributedHerder
 
-        worker = Worker(config)
-        stack.callback(end_jvm)
-        stack.callback(worker.stop)
         with self._step("Spark and the worker"):
-            worker.start()
-        return worker
+            return start_worker(
+                config,
+                stack,
+                lambda worker, server: DistributedHerder(worker, server.worker_id, server.advertised_url),
+                wait_for_spark=True,
+            )
 
     def _step(self, what: str) -> _Step:
         return _Step(self._out, what)
 
-    def _start_example(self, worker: Worker, stack: ExitStack) -> ExamplePipeline:
+    def _start_example(self, running: RunningWorker, stack: ExitStack) -> ExamplePipeline:
         from seamark.runtime.example import ExamplePipeline
 
         pipeline = ExamplePipeline(self._data_dir / "example")
         pipeline.start()
         stack.callback(pipeline.stop)
+        herder = running.herder
+        known = herder.connectors()
         for name, config in pipeline.connectors().items():
-            worker.start_connector(name, config)
+            named = {**config, "name": name}
+            # One that an earlier run has left keeps its state; only what it does must be what is shown here.
+            if name not in known or herder.connector_config(name) != named:
+                herder.put_connector_config(name, named, None, allow_replace=True)
         return pipeline
 
-    def _tell_where(self, worker: Worker, pipeline: ExamplePipeline | None) -> None:
-        out = self._out
+    def _tell_where(self, running: RunningWorker, pipeline: ExamplePipeline | None) -> None:
+        out, worker = self._out, running.worker
         out.print()
+        out.print(f"REST API         {running.server.url}  (try curl {running.server.url}/connectors?expand=status)")
         out.print(f"Kafka            {worker.config.bootstrap_servers}")
         out.print(f"Spark            {worker.spark.sparkContext.master}, version {worker.spark.version}")
         if pipeline is not None:

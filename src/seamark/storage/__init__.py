@@ -1,4 +1,4 @@
-"""Stores for offsets, configurations and statuses. They do not know each other's records, nor anything of connectors that run."""
+"""Stores for offsets, configurations and statuses: each knows its own records, none knows what runs."""
 
 from seamark.storage.intents import IntentStore
 from seamark.storage.layered import ConnectorOffsetStore, offset_store_for, worker_offset_store
