@@ -37,22 +37,11 @@ def test_scalars_of_a_config_are_kept_as_the_texts_they_were_written_as(config: 
 
 
 @pytest.mark.parametrize(
-    ("written", "kept"),
-    [
-        ("1.5", "1.5"),
-        ("1.50", "1.50"),
-        ("1e3", "1e3"),
-        ("1E+3", "1E+3"),
-        ("-0", "-0"),
-        ("2", "2"),
-        ("true", "true"),
-        ("12345678901234567890123", "12345678901234567890123"),
-        ("1e400", "1e400"),
-        ("false", "false"),
-    ],
+    "written",
+    ["1.5", "1.50", "1e3", "1E+3", "-0", "2", "true", "false", "12345678901234567890123", "1e400"],
 )
-def test_numbers_are_not_rewritten(written: str, kept: str) -> None:
-    assert bodies.parse_config(b'{"key":%s}' % written.encode()) == {"key": kept}
+def test_numbers_are_not_rewritten(written: str) -> None:
+    assert bodies.parse_config(b'{"key":%s}' % written.encode()) == {"key": written}
 
 
 @given(documents, st.sampled_from(PARSERS))
