@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from seamark.errors import KafkaError
 from seamark.kafka.security import kafka_python_config
@@ -66,6 +66,33 @@ def url_in(client_id: str) -> str:
     return "" if at < 0 else client_id[at + 1 :]
 
 
+class _Library(NamedTuple):
+    """What is used of kafka-python."""
+
+    AdminClient: Any
+    MemberToRemove: Any
+    Error: type[Exception]
+
+
+_LIBRARY_LOCK: Final = threading.Lock()
+_imported: list[_Library] = []
+
+
+def _library() -> _Library:
+    # Under a lock: warnings are silenced for the whole process, so two imports at a time would spoil each other's.
+    with _LIBRARY_LOCK:
+        if not _imported:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # it reads its resources in a way Python gives up
+                from kafka import KafkaAdminClient
+                from kafka.admin import MemberToRemove
+                from kafka.errors import KafkaError as LibraryError
+
+            logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what went wrong is in the error that is raised
+            _imported.append(_Library(KafkaAdminClient, MemberToRemove, LibraryError))
+        return _imported[0]
+
+
 class GroupDescriber:
     """Describes one group. Thread-safe; a connection is kept between questions."""
 
@@ -82,6 +109,12 @@ class GroupDescriber:
             KafkaError: the coordinator refused, or did not answer.
         """
         described = self._ask("describe", lambda client: client.describe_groups([self._group]), timeout_s)[self._group]
+        if described.get("error"):
+            raise KafkaError(
+                f"Could not describe group {self._group!r}: {described['error']}",
+                retriable=True,
+                code="DESCRIBE_FAILED",
+            )
         kind = str(described.get("protocol_type") or "")
         members = [self._member(each, kind) for each in described.get("members") or ()]
         state = str(described.get("group_state") or described.get("state") or "")
@@ -93,9 +126,7 @@ class GroupDescriber:
         Raises:
             KafkaError: the coordinator refused, or did not answer.
         """
-        import kafka.admin
-
-        leaver = kafka.admin.MemberToRemove(group_instance_id=instance_id)
+        leaver = _library().MemberToRemove(group_instance_id=instance_id)
         self._ask("leave", lambda client: client.remove_group_members(self._group, [leaver]), timeout_s)
 
     def close(self) -> None:
@@ -118,22 +149,17 @@ class GroupDescriber:
         )
 
     def _ask(self, action: str, question: Any, timeout_s: float) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # it reads its own resources in a way Python gives up
-            import kafka
-            import kafka.errors
-
-        logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what went wrong is in the error that is raised
+        kafka = _library()
         with self._lock:
             try:
                 if self._client is None:
-                    self._client = kafka.KafkaAdminClient(
+                    self._client = kafka.AdminClient(
                         request_timeout_ms=int(timeout_s * 1000),
                         bootstrap_timeout_ms=int(timeout_s * 1000),
                         **kafka_python_config(self._java_config),
                     )
                 return question(self._client)
-            except (kafka.errors.KafkaError, OSError) as error:
+            except (kafka.Error, OSError) as error:
                 self._drop()
                 brokers = self._java_config.get("bootstrap.servers", "")
                 raise KafkaError(

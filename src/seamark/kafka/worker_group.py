@@ -18,41 +18,32 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import confluent_kafka
 
 from seamark.errors import KafkaError
+from seamark.kafka import group_consumer
 from seamark.kafka.client_logs import librdkafka_logger
-from seamark.kafka.clients import librdkafka_config, make_client
-from seamark.kafka.errors import code_of, kafka_error
-from seamark.kafka.group_members import GroupDescriber, GroupView, Member, client_id_with
+from seamark.kafka.clients import make_client
+from seamark.kafka.errors import is_fatal
+from seamark.kafka.group_consumer import UNKNOWN_GENERATION
+from seamark.kafka.group_members import GroupDescriber, GroupView, Member
 
 __all__ = ["GroupListener", "Member", "WorkerAssignment", "WorkerGroup"]
 
-DEFAULT_SESSION_TIMEOUT_MS: Final = 10_000
-DEFAULT_HEARTBEAT_INTERVAL_MS: Final = 1_000
-DEFAULT_REBALANCE_TIMEOUT_MS: Final = 60_000
-STATIC_MEMBERSHIP: Final = "seamark.static.membership"
-"""Setting: whether the worker keeps its slots over a quick restart (see `WorkerGroup`)."""
-
 DESCRIBE_TIMEOUT_S: Final = 5.0
-UNKNOWN_GENERATION: Final = -1
 
 _LOG: Final = logging.getLogger(__name__)
 _POLL_S: Final = 0.1
 _RETRY_S: Final = 1.0
+_METADATA_S: Final = 2.0
 _COMPLAIN_EVERY_S: Final = 60.0
-_STATE_EVERY_MS: Final = 250
 _JOIN_STATE: Final = re.compile(r'"join_state":\s*"([a-z-]+)"')
-_GENERATION: Final = b"CGMDv2:"
 # In these join states the callbacks say what is going on; in all others but "steady" a rebalance is under way.
 _SAID_BY_CALLBACKS: Final = frozenset({"wait-assign-call", "wait-unassign-call"})
-_FOREIGN_PROTOCOL: Final = "INCONSISTENT_GROUP_PROTOCOL"
-_SAME_ADDRESS: Final = frozenset({"FENCED_INSTANCE_ID", "_FENCED"})
-_HARMLESS: Final = frozenset({"_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE", "_PARTITION_EOF", "_TIMED_OUT"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +86,7 @@ class WorkerGroup:
 
     Args:
         java_config: Java-style worker configuration: ``bootstrap.servers`` and security, ``session.timeout.ms`` (10 s),
-            ``heartbeat.interval.ms`` (1 s), ``rebalance.timeout.ms`` (60 s) and ``seamark.static.membership`` (false).
+            ``heartbeat.interval.ms`` (1 s), ``rebalance.timeout.ms`` (60 s), ``seamark.static.membership`` (false).
         group_id: of the cluster of workers.
         config_topic: exists, with one partition.
         offsets_topic: exists.
@@ -103,9 +94,12 @@ class WorkerGroup:
         listener: is told of changes.
 
     With static membership the worker is known to the group by its address. Restarted within the session timeout, also
-    after a crash, it gets its slots back at once and nobody else notices; a second worker with the same address is put
-    out. Without it a restarted worker is a new member, and slots of a crashed one wait for its session timeout. Either
-    way `stop` hands slots over at once.
+    after a crash, it gets its slots back at once and nobody else notices; of two workers with one address the older is
+    put out, and stays out until `rejoin`. Without it a restarted worker is a new member, and the slots of a crashed one
+    wait for its session timeout. Either way `stop` hands slots over within a heartbeat of the others.
+
+    Raises:
+        ConfigError: the settings contradict each other.
     """
 
     def __init__(
@@ -121,7 +115,7 @@ class WorkerGroup:
         self.group_id, self.rest_url = group_id, rest_url
         self._config_topic, self._offsets_topic = config_topic, offsets_topic
         self._listener = listener
-        self._settings = self._consumer_settings(java_config)
+        self._settings = group_consumer.settings(java_config, group_id, rest_url)
         self._view_age_s = int(self._settings["heartbeat.interval.ms"]) / 1000
         self._describer = GroupDescriber(java_config, group_id, config_topic, offsets_topic)
 
@@ -129,10 +123,12 @@ class WorkerGroup:
         self._assignment = NOTHING
         self._is_rebalancing = True
         self._revoked_in = UNKNOWN_GENERATION
+        self._is_replaced = False
         self._error: KafkaError | None = None
         self._complained: dict[str, float] = {}
         self._view: GroupView | None = None
         self._view_at = 0.0
+        self._view_error: KafkaError | None = None
         self._is_stopping, self._must_rejoin = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -147,6 +143,7 @@ class WorkerGroup:
         if self._thread is not None:
             return
         consumer = self._new_consumer()
+        self._is_stopping.clear()
         self._thread = threading.Thread(
             target=self._run, args=(consumer,), name=f"worker-group-{self.group_id}", daemon=True
         )
@@ -190,35 +187,42 @@ class WorkerGroup:
         Raises:
             KafkaError: the group's coordinator cannot be asked.
         """
-        now = time.monotonic()
         with self._lock:
-            if self._view is not None and now - self._view_at <= self._view_age_s:
-                return list(self._view.members)
-        view = self._describer.describe(DESCRIBE_TIMEOUT_S)
+            if time.monotonic() - self._view_at <= self._view_age_s:
+                if self._view_error is not None:
+                    raise self._view_error
+                if self._view is not None:
+                    return list(self._view.members)
+            asked_in = self._assignment
+        view, error = self._describe()
         with self._lock:
-            if view.is_stable or self._view is None:
-                self._view = view
-            self._view_at = now
-            return list(self._view.members)
+            if asked_in == self._assignment:  # otherwise the answer may be of the time before
+                self._view_at, self._view_error = time.monotonic(), error
+                if view is not None and (view.is_stable or self._view is None):
+                    self._view = view
+            if error is not None:
+                raise error
+            return list(self._view.members if self._view is not None else ())
+
+    def _describe(self) -> tuple[GroupView | None, KafkaError | None]:
+        try:
+            return self._describer.describe(DESCRIBE_TIMEOUT_S), None
+        except KafkaError as error:
+            return None, error
 
     def leader_url(self) -> str | None:
         """REST address of the leader; None while nobody is known to be."""
-        if self.assignment.is_leader:
-            return self.rest_url
-        try:
-            return next((member.url for member in self.members() if member.is_leader and member.url), None)
-        except KafkaError as error:
-            self._complain("leader", f"The leader's address is not known: {error}")
-            return None
+        return self.rest_url if self.assignment.is_leader else self._url_of(lambda member: member.is_leader)
 
     def owner_url(self, slot: int) -> str | None:
         """REST address of the worker that owns a slot; None while nobody is known to."""
-        if slot in self.assignment.slots:
-            return self.rest_url
+        return self.rest_url if slot in self.assignment.slots else self._url_of(lambda member: slot in member.slots)
+
+    def _url_of(self, is_wanted: Callable[[Member], bool]) -> str | None:
         try:
-            return next((member.url for member in self.members() if slot in member.slots and member.url), None)
+            return next((member.url for member in self.members() if member.url and is_wanted(member)), None)
         except KafkaError as error:
-            self._complain("owner", f"The owner of slot {slot} is not known: {error}")
+            self._complain("members", str(error))
             return None
 
     # the member's thread
@@ -226,20 +230,55 @@ class WorkerGroup:
     def _run(self, consumer: Any) -> None:
         while True:
             try:
-                self._subscribe(consumer)
-                while not self._is_stopping.is_set() and not self._must_rejoin.is_set():
-                    message = consumer.poll(_POLL_S)
-                    if message is not None and message.error() is not None:
-                        self._on_error(message.error())
+                if self._await_topics(consumer):
+                    self._subscribe(consumer)
+                    self._serve(consumer)
+            except Exception as error:
+                if not isinstance(error, confluent_kafka.KafkaException):
+                    _LOG.exception("The membership in group %r failed; joining again", self.group_id)
+                self._on_error(error)
+            self._leave(consumer)
+            self._must_rejoin.clear()
+            if self._is_stopping.wait(_RETRY_S) or not self._may_join():
+                return
+            consumer = self._new_consumer()
+
+    def _await_topics(self, consumer: Any) -> bool:
+        """Wait until the brokers know the topics: a member that joins before gets nothing, and is not asked again."""
+        while not self._is_stopping.is_set():
+            try:
+                asked = [
+                    consumer.list_topics(topic, _METADATA_S) for topic in (self._config_topic, self._offsets_topic)
+                ]
             except confluent_kafka.KafkaException as error:
                 self._on_error(error)
-            finally:
-                self._leave(consumer)
-            if self._is_stopping.is_set():
-                return
-            self._must_rejoin.clear()
-            self._is_stopping.wait(_RETRY_S)
-            consumer = self._new_consumer()
+            else:
+                unknown = [
+                    each for found in asked for each in found.topics.values() if each.error or not each.partitions
+                ]
+                if not unknown:
+                    return True
+                _LOG.debug("Waiting for topics %s", unknown)
+            self._is_stopping.wait(_POLL_S)
+        return False
+
+    def _serve(self, consumer: Any) -> None:
+        while not self._is_stopping.is_set() and not self._must_rejoin.is_set():
+            message = consumer.poll(_POLL_S)
+            if message is not None and message.error() is not None:
+                self._on_error(message.error())
+
+    def _may_join(self) -> bool:
+        # Two workers with one address would put each other out for ever: the older one waits until it is told.
+        while self._is_replaced and not self._is_stopping.is_set():
+            if self._must_rejoin.wait(_POLL_S):
+                self._must_rejoin.clear()
+                self._is_replaced = False
+        return not self._is_stopping.is_set()
+
+    def _new_consumer(self) -> Any:
+        callbacks = {"stats_cb": self._on_stats, "error_cb": self._on_error, "logger": librdkafka_logger()}
+        return make_client(confluent_kafka.Consumer, {**self._settings, **callbacks})
 
     def _subscribe(self, consumer: Any) -> None:
         consumer.subscribe(
@@ -260,7 +299,7 @@ class WorkerGroup:
         if rest.slots or rest.is_leader:  # closing failed before the callback could be called
             self._tell(lambda: self._listener.on_lost(rest.slots, rest.is_leader))
         instance = self._settings.get("group.instance.id")
-        if instance is not None:
+        if instance is not None and not self._is_replaced:
             try:  # a static member that closes stays in the group; others would wait for its session timeout
                 self._describer.remove_static_member(str(instance), DESCRIBE_TIMEOUT_S)
             except KafkaError as error:
@@ -273,7 +312,7 @@ class WorkerGroup:
         consumer.incremental_assign([confluent_kafka.TopicPartition(p.topic, p.partition, 0) for p in partitions])
         if partitions:
             consumer.pause(partitions)
-        generation = self._generation(consumer)
+        generation = group_consumer.generation(consumer)
         leader, slots = self._sorted_out(partitions)
         with self._lock:
             before = self._assignment
@@ -294,8 +333,9 @@ class WorkerGroup:
 
     def _on_revoke(self, consumer: Any, partitions: list[Any]) -> None:
         leader, slots = self._take_away(partitions)
+        generation = group_consumer.generation(consumer)
         with self._lock:
-            self._revoked_in = self._assignment.generation
+            self._revoked_in = generation
         self._tell(lambda: self._listener.on_revoked(slots, leader))
         consumer.incremental_unassign(partitions)
 
@@ -328,34 +368,19 @@ class WorkerGroup:
             self._is_rebalancing = found[1] != "steady"
 
     def _on_error(self, error: Any) -> None:
-        code = code_of(error) or ""
-        if code == _FOREIGN_PROTOCOL:
-            failure = KafkaError(
-                f"This worker cannot join group {self.group_id!r}: workers of Kafka Connect (Java) are in it. "
-                "Stop them all, or give this cluster a group.id of its own. Trying again.",
-                retriable=True,
-                code=code,
-            )
-        elif code in _SAME_ADDRESS:
-            failure = KafkaError(
-                f"Another worker with the address {self.rest_url} has joined group {self.group_id!r} and replaced this "
-                "one. Give each worker its own rest.advertised.host.name and port. Trying again.",
-                retriable=True,
-                code=code,
-            )
-            self._must_rejoin.set()
-        else:
-            failure = kafka_error(error, f"be a member of group {self.group_id!r}", self._settings["bootstrap.servers"])
-            inner = error.args[0] if isinstance(error, BaseException) and error.args else error
-            if isinstance(inner, confluent_kafka.KafkaError) and inner.fatal():
-                self._must_rejoin.set()
-        if code in _HARMLESS:
+        code = group_consumer.reason(error)
+        if code in group_consumer.PASSING:
             return
+        failure = group_consumer.explained(error, self.group_id, self.rest_url, self._settings["bootstrap.servers"])
+        if code == group_consumer.REPLACED:
+            self._is_replaced = True
+        if is_fatal(error):
+            self._must_rejoin.set()
         with self._lock:
             self._error = failure
         self._complain(code, str(failure))
 
-    def _tell(self, call: Any) -> None:
+    def _tell(self, call: Callable[[], None]) -> None:
         try:
             call()
         except Exception:
@@ -366,42 +391,3 @@ class WorkerGroup:
         if now - self._complained.get(kind, -_COMPLAIN_EVERY_S) >= _COMPLAIN_EVERY_S:
             self._complained[kind] = now
             _LOG.error("%s", text)
-
-    # settings
-
-    def _consumer_settings(self, java_config: Mapping[str, str]) -> dict[str, Any]:
-        config = {
-            "session.timeout.ms": str(DEFAULT_SESSION_TIMEOUT_MS),
-            "heartbeat.interval.ms": str(DEFAULT_HEARTBEAT_INTERVAL_MS),
-            **java_config,
-            "max.poll.interval.ms": java_config.get("rebalance.timeout.ms") or str(DEFAULT_REBALANCE_TIMEOUT_MS),
-            "group.id": self.group_id,
-            "client.id": client_id_with(java_config.get("client.id") or "seamark", self.rest_url),
-            "group.protocol": "classic",
-            "partition.assignment.strategy": "cooperative-sticky",
-            "enable.auto.commit": "false",
-        }
-        config.pop("group.instance.id", None)
-        if java_config.get(STATIC_MEMBERSHIP, "").strip().lower() == "true":
-            config["group.instance.id"] = re.sub(r"[^a-zA-Z0-9._-]+", "-", self.rest_url)
-        settings = librdkafka_config(config, "consumer")
-        # Nothing is ever read: should a fetch slip out before the pause, it is as small as it can be.
-        settings.update({"enable.auto.offset.store": False, "max.partition.fetch.bytes": 1, "queued.min.messages": 1})
-        settings["statistics.interval.ms"] = _STATE_EVERY_MS
-        return settings
-
-    def _new_consumer(self) -> Any:
-        callbacks = {"stats_cb": self._on_stats, "error_cb": self._on_error, "logger": librdkafka_logger()}
-        return make_client(confluent_kafka.Consumer, {**self._settings, **callbacks})
-
-    @staticmethod
-    def _generation(consumer: Any) -> int:
-        """The group's generation, out of the metadata that librdkafka hands out as opaque bytes.
-
-        Only to be called from the member's thread: librdkafka's binding holds Python's lock meanwhile. Bytes of another
-        form than the known one give -1; then generations cannot be compared, and nothing else changes.
-        """
-        metadata = consumer.consumer_group_metadata()
-        if not isinstance(metadata, bytes) or not metadata.startswith(_GENERATION):
-            return UNKNOWN_GENERATION
-        return int.from_bytes(metadata[len(_GENERATION) : len(_GENERATION) + 4], "little", signed=True)
