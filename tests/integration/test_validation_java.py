@@ -30,6 +30,8 @@ STRING = "org.apache.kafka.connect.storage.StringConverter"
 # Where a Java worker answers 500 for an error in its own code, ours judges the config.
 JAVA_FAILS = {
     "producer override bad": "linger.ms: Not a number of type LONG",
+    "dead letter topic null": "Null value can not be supplied as the configuration value.",
+    "topics regex bad with dead letters": "Invalid regex: Unclosed group near index 1",
     "own offsets topic null": "Null value can not be supplied as the configuration value.",
     # The second time that such a version is asked for; the first time it answers as ours does.
     "plugin version bad": "not found that matches the version range [1.0,1.0]",
