@@ -1,4 +1,4 @@
-"""Stores for offsets, configurations and statuses: each knows its own records, none knows what runs."""
+"""Stores for offsets, configurations and statuses. They know neither each other's records nor connectors that run."""
 
 from seamark.storage.intents import IntentStore
 from seamark.storage.layered import ConnectorOffsetStore, offset_store_for, worker_offset_store
