@@ -41,6 +41,7 @@ from seamark.runtime.herder import (
     TaskStateInfo,
 )
 from seamark.runtime.local_connectors import LocalConnectors
+from seamark.runtime.log_context import for_offsets
 from seamark.runtime.loggers import Loggers
 from seamark.runtime.metrics import ConnectorView, Metrics
 from seamark.runtime.offset_changes import OffsetChanges
@@ -396,7 +397,8 @@ class AbstractHerder(Herder):
                     ) from error
                 config = self._checked_for_offsets(name)
             self._require_leader()
-            return str(work(config))
+            with for_offsets(name):
+                return str(work(config))
 
     def _checked_for_offsets(self, name: str) -> dict[str, str | None]:
         try:

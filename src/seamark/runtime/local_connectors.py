@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from seamark.config.states import State, TargetState
 from seamark.errors import ConnectError
+from seamark.runtime.log_context import redact
 from seamark.runtime.plugin_catalog import plugin_version
 from seamark.runtime.runner import Cancelled, ConnectorRunner
 from seamark.runtime.states import ConnectorStatus
@@ -223,6 +224,7 @@ class LocalConnectors:
         if local.told.get(task) == (state, trace):
             return
         local.told[task] = (state, trace)
+        trace = None if trace is None else redact(trace)
         version = None if state in _UNVERSIONED else local.version
         is_safe = state in (State.FAILED, State.UNASSIGNED)
         if task is None:

@@ -27,6 +27,7 @@ from seamark.engine.frame_sink import FrameSinkStage
 from seamark.engine.frame_source import FrameSourceStage
 from seamark.engine.stage import Ending, Stage, StageEnvironment, StageOutcome, TaskProgress
 from seamark.errors import ConnectError, KafkaError, PluginError, cause_of, connector_code
+from seamark.runtime.log_context import for_connector
 from seamark.runtime.states import ConnectorStatus, State, TargetState, TaskStatus
 
 log = logging.getLogger(__name__)
@@ -189,6 +190,10 @@ class ConnectorRunner:
     # the thread
 
     def _run(self) -> None:
+        with for_connector(self.name):
+            self._follow_commands()
+
+    def _follow_commands(self) -> None:
         while True:
             with self._lock:
                 if self._closing:

@@ -241,7 +241,8 @@ def test_a_transform_of_ones_own_is_found_on_the_plugin_path(tmp_path: Path, mon
 
 def test_all_of_connects_own_are_listed() -> None:
     plugins = Plugins()
-    assert len(plugins.transformations()) == 26
+    names = [info.class_name for info in plugins.transformations()]
+    assert len([name for name in names if name.startswith("org.apache.kafka.connect.transforms.")]) == 26
     assert {info.kind for info in plugins.transformations()} == {"transformation"}
     assert [info.class_name.rpartition(".")[2] for info in plugins.predicates()] == [
         "HasHeaderKey",

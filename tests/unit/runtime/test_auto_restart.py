@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from seamark.config.worker import WorkerConfig
@@ -44,7 +46,7 @@ def test_delays_double_up_to_the_longest(failed: ConnectorStatus) -> None:
         if restart.tick({"c": failed}):
             restarted_at.append(clock.now)
         clock.now += 0.5
-    gaps = [later - earlier for earlier, later in zip(restarted_at, restarted_at[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(restarted_at)]
     assert restarted_at[0] == 1.0
     assert gaps == [2.5, 4.5, 4.5, 4.5]  # the next look after a restart is half a second later
     assert restart.shown("c") == {"attempts": 5, "next_at": None}
