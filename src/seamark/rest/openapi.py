@@ -8,15 +8,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
 
 from seamark.rest import schemas
 from seamark.rest.endpoints import Endpoint
 
+# What a path can have: see `seamark.rest.uris`.
+_NAME: Final = {"type": "string", "minLength": 1, "pattern": r"^[^/\\%\x00-\x1f\x7f]+$", "not": {"enum": [".", ".."]}}
 _PATH_PARAMETERS: Final = {
-    "connector": ("The connector's name", {"type": "string", "minLength": 1}),
-    "task": ("The task's number", {"type": "integer", "format": "int32"}),
-    "plugin": ("Class, simple class name or alias", {"type": "string", "minLength": 1}),
-    "logger": ("The logger's name, or `root`", {"type": "string", "minLength": 1}),
+    "connector": ("The connector's name", _NAME),
+    "task": ("The task's number", {"type": "integer", "format": "int32", "minimum": -(2**31), "maximum": 2**31 - 1}),
+    "plugin": ("Class, simple class name or alias", _NAME),
+    "logger": ("The logger's name, or `root`", _NAME),
 }
 _WORDS: Final = {
     200: "Done",
@@ -48,15 +51,11 @@ def add_route(app: FastAPI, endpoint: Endpoint, handler: Callable[[Request], Awa
         operation_id=_operation_id(endpoint),
         status_code=success,
         response_model=None,
-        response_class=Response if endpoint.responses[success] is None else _Json,
+        response_class=Response if endpoint.responses[success] is None else JSONResponse,
         response_description=_WORDS[success],
         responses=_responses(endpoint),
         openapi_extra=_extra(endpoint),
     )
-
-
-class _Json(Response):
-    media_type = "application/json"
 
 
 def _operation_id(endpoint: Endpoint) -> str:
@@ -77,6 +76,8 @@ def _responses(endpoint: Endpoint) -> dict[int | str, dict[str, Any]]:
         found[status] = {"description": _WORDS[status]}
         if model is not None:
             found[status]["model"] = model
+    # A target that is refused is answered with a page.
+    found[400]["content"] = {"text/html": {"schema": {"type": "string"}}}
     return found
 
 
