@@ -15,6 +15,7 @@ STATIC_MEMBERSHIP: Final = "seamark.static.membership"
 """Setting: whether the worker keeps its slots over a quick restart."""
 UNKNOWN_GENERATION: Final = -1
 
+FATAL: Final = "_FATAL"
 FOREIGN_PROTOCOL: Final = "INCONSISTENT_GROUP_PROTOCOL"
 REPLACED: Final = "FENCED_INSTANCE_ID"
 """Another member with the same name has joined."""
@@ -83,7 +84,7 @@ def generation(consumer: Any) -> int:
 def reason(error: Any) -> str:
     """The code of an error, that of its cause if it only says that it is fatal."""
     code = code_of(error) or ""
-    return REPLACED if code == "_FATAL" and "group.instance.id" in str(error) else code
+    return REPLACED if code == FATAL and "group.instance.id" in str(error) else code
 
 
 def explained(error: Any, group_id: str, rest_url: str, brokers: str) -> KafkaError:

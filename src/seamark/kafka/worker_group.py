@@ -332,6 +332,9 @@ class WorkerGroup:
             self._tell(lambda: self._listener.on_assigned(assignment))
 
     def _on_revoke(self, consumer: Any, partitions: list[Any]) -> None:
+        if self._is_replaced:
+            self._on_lost(consumer, partitions)
+            return
         leader, slots = self._take_away(partitions)
         generation = group_consumer.generation(consumer)
         with self._lock:
@@ -372,9 +375,8 @@ class WorkerGroup:
         if code in group_consumer.PASSING:
             return
         failure = group_consumer.explained(error, self.group_id, self.rest_url, self._settings["bootstrap.servers"])
-        if code == group_consumer.REPLACED:
-            self._is_replaced = True
-        if is_fatal(error):
+        self._is_replaced = self._is_replaced or code == group_consumer.REPLACED
+        if self._is_replaced or code == group_consumer.FATAL or is_fatal(error):
             self._must_rejoin.set()
         with self._lock:
             self._error = failure

@@ -1,0 +1,608 @@
+"""Membership in a group of workers, on real brokers: who owns what, and when.
+
+Started as a program, this module is one member that prints what happens to it, so that a test can kill it.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seamark.errors import ConfigError
+from seamark.kafka import TopicSpec
+from seamark.kafka.admin import Admin
+from seamark.kafka.broker import EmbeddedBroker
+from seamark.kafka.group_members import GroupDescriber
+from seamark.kafka.log import LogRecord, TopicLog
+from seamark.kafka.producer import RecordProducer
+from seamark.kafka.worker_group import WorkerAssignment, WorkerGroup
+from seamark.runtime.forwarding import RestClient
+from seamark.runtime.herder import InternalRequest, RestError
+from seamark.runtime.internal_requests import SIGNATURE_ALGORITHM_HEADER, SIGNATURE_HEADER, InternalRequests
+from seamark.storage.config_records import SessionKey
+from seamark.testing.java_connect import JavaConnect
+from seamark.testing.waiting import eventually
+
+SLOTS = 25
+LEADER = -1
+"""Stands for leadership among slots."""
+SESSION_S = 6.0
+"""The shortest session that a broker accepts by default."""
+
+
+@dataclass
+class Owned:
+    """A time in which a member believed to own a slot; monotonic seconds, comparable between processes."""
+
+    slot: int
+    member: str
+    since: float
+    until: float = float("inf")
+
+
+@dataclass
+class Recorder:
+    """A listener that records when its member owned what."""
+
+    name: str
+    held: list[Owned] = field(default_factory=list)
+    open: dict[int, Owned] = field(default_factory=dict)
+    assignments: list[WorkerAssignment] = field(default_factory=list)
+    lost: list[frozenset[int]] = field(default_factory=list)
+    revoked: list[frozenset[int]] = field(default_factory=list)
+    hand_over: Callable[[], None] = lambda: None
+    say: Callable[..., None] = lambda *_: None
+
+    def on_assigned(self, assignment: WorkerAssignment) -> None:
+        now = time.monotonic()
+        for slot in {*assignment.slots, *([LEADER] if assignment.is_leader else [])} - set(self.open):
+            self.open[slot] = Owned(slot, self.name, now)
+            self.held.append(self.open[slot])
+        self.assignments.append(assignment)
+        self.say("assigned", now, assignment.is_leader, sorted(assignment.slots))
+
+    def on_revoked(self, slots: frozenset[int], leader: bool) -> None:
+        self.hand_over()
+        self._end(slots, leader)
+        self.revoked.append(slots)
+
+    def on_lost(self, slots: frozenset[int], leader: bool) -> None:
+        self._end(slots, leader)
+        self.lost.append(slots)
+
+    def _end(self, slots: frozenset[int], leader: bool) -> None:
+        now = time.monotonic()
+        for slot in {*slots, *([LEADER] if leader else [])}:
+            self.open.pop(slot, Owned(slot, self.name, now)).until = now
+        self.say("gone", now, leader, sorted(slots))
+
+
+@dataclass
+class Cluster:
+    """Members of one group in this process."""
+
+    bootstrap_servers: str
+    name: str
+    settings: dict[str, str] = field(default_factory=dict)
+    kind: type[WorkerGroup] = WorkerGroup
+    members: dict[str, WorkerGroup] = field(default_factory=dict)
+    recorders: list[Recorder] = field(default_factory=list)
+
+    def create_topics(self, slots: int = SLOTS) -> None:
+        with Admin({"bootstrap.servers": self.bootstrap_servers}) as admin:
+            admin.create_topics([TopicSpec(self.config_topic, 1, 1, {}), TopicSpec(self.offsets_topic, slots, 1, {})])
+
+    @property
+    def config_topic(self) -> str:
+        return f"{self.name}-configs"
+
+    @property
+    def offsets_topic(self) -> str:
+        return f"{self.name}-offsets"
+
+    @property
+    def config(self) -> dict[str, str]:
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "session.timeout.ms": f"{SESSION_S * 1000:.0f}",
+            **self.settings,
+        }
+
+    def make(self, name: str) -> tuple[WorkerGroup, Recorder]:
+        recorder = Recorder(name)
+        member = self.kind(
+            self.config,
+            group_id=self.name,
+            config_topic=self.config_topic,
+            offsets_topic=self.offsets_topic,
+            rest_url=f"http://{name}:8083",
+            listener=recorder,
+        )
+        return member, recorder
+
+    def join(self, name: str) -> Recorder:
+        member, recorder = self.make(name)
+        self.members[name] = member
+        self.recorders.append(recorder)
+        member.start()
+        return recorder
+
+    def leave(self, name: str) -> None:
+        self.members.pop(name).stop()
+
+    def is_settled(self, slots: int = SLOTS) -> bool:
+        owned = [slot for member in self.members.values() for slot in member.assignment.slots]
+        leaders = [name for name, member in self.members.items() if member.assignment.is_leader]
+        waiting = [name for name, member in self.members.items() if member.is_rebalancing]
+        loads = [len(member.assignment.slots) + member.assignment.is_leader for member in self.members.values()]
+        is_even = max(loads) - min(loads) <= 1
+        return sorted(owned) == list(range(slots)) and len(leaders) == 1 and not waiting and is_even
+
+    def settle(self, within_s: float = 30.0, slots: int = SLOTS) -> None:
+        eventually(lambda: self.is_settled(slots), within_s, "every slot and the leader's role have an owner")
+
+    def leader(self) -> str:
+        return next(name for name, member in self.members.items() if member.assignment.is_leader)
+
+    def slots(self, name: str) -> frozenset[int]:
+        return self.members[name].assignment.slots
+
+    def stop(self) -> None:
+        for name in list(self.members):
+            self.leave(name)
+
+
+class Member:
+    """A member in a process of its own, killed at the end."""
+
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        self.name, self.killed_at = name, None
+        self.held: list[Owned] = []
+        self._open: dict[int, Owned] = {}
+        names = {"group": cluster.name, "config_topic": cluster.config_topic, "offsets_topic": cluster.offsets_topic}
+        self._arguments = json.dumps({"config": cluster.config, "name": name, **names})
+
+    killed_at: float | None
+
+    @property
+    def owned(self) -> frozenset[int]:
+        return frozenset(self._open)
+
+    def __enter__(self) -> Member:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, self._arguments], stdout=subprocess.PIPE, text=True, env={**os.environ}
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self.killed_at = time.monotonic()
+        self._reader.join()
+        for each in self._open.values():
+            each.until = self.killed_at
+        self._process.stdout.close()
+
+    def _read(self) -> None:
+        for line in self._process.stdout:
+            what, at, leader, slots = json.loads(line)
+            named = {*slots, *([LEADER] if leader else [])}
+            if what == "gone":
+                for slot in named:
+                    self._open.pop(slot).until = at
+            else:
+                for slot in named - set(self._open):
+                    self._open[slot] = Owned(slot, self.name, at)
+                    self.held.append(self._open[slot])
+
+
+def overlaps(held: list[Owned]) -> list[tuple[Owned, Owned]]:
+    """Pairs of members that believed to own the same slot at the same time."""
+    return [
+        (one, other)
+        for one, other in itertools.combinations(sorted(held, key=lambda each: each.since), 2)
+        if one.slot == other.slot and one.member != other.member and other.since < one.until
+    ]
+
+
+@pytest.fixture
+def cluster(broker: EmbeddedBroker, topic_name: str) -> Iterator[Cluster]:
+    made = Cluster(broker.bootstrap_servers, topic_name)
+    made.create_topics()
+    yield made
+    made.stop()
+
+
+def test_the_only_member_owns_everything(cluster: Cluster) -> None:
+    member, recorder = cluster.make("a")
+    assert member.is_rebalancing, "before it has joined"
+    assert member.assignment == WorkerAssignment(-1, False, frozenset())
+    cluster.members["a"] = member
+    member.start()
+    cluster.settle()
+    assert member.assignment == recorder.assignments[-1]
+    assert member.assignment.generation >= 1
+    assert member.leader_url() == member.owner_url(3) == "http://a:8083"
+    assert member.owner_url(SLOTS) is None
+    member.stop()
+    assert recorder.revoked == [frozenset(range(SLOTS))]
+    assert recorder.open == {}, "leadership is given up too"
+    assert member.assignment == WorkerAssignment(-1, False, frozenset())
+
+
+def test_a_joining_member_moves_few_slots(cluster: Cluster) -> None:
+    first, before = cluster.join("a"), frozenset(range(SLOTS))
+    cluster.settle()
+    generation = first.assignments[-1].generation
+    second = cluster.join("b")
+    cluster.settle()
+    assert cluster.slots("a") < before
+    assert cluster.slots("a") | cluster.slots("b") == before
+    assert frozenset().union(*first.revoked) == cluster.slots("b"), "what stays is not interrupted"
+    both = {name: cluster.slots(name) for name in ("a", "b")}
+    cluster.join("c")
+    cluster.settle()
+    for name in ("a", "b"):
+        assert cluster.slots(name) < both[name], "nothing moves between those who were there"
+    assert len(cluster.slots("c")) in (7, 8, 9)
+    assert first.assignments[-1].generation > generation
+    assert {each.assignments[-1].generation for each in cluster.recorders} == {second.assignments[-1].generation}
+    assert overlaps([held for each in cluster.recorders for held in each.held]) == []
+
+
+def test_every_member_knows_the_others(cluster: Cluster) -> None:
+    for name in ("a", "b", "c"):
+        cluster.join(name)
+    cluster.settle()
+    for member in cluster.members.values():
+        shown = {each.url: each for each in eventually(member.members)}
+        assert set(shown) == {"http://a:8083", "http://b:8083", "http://c:8083"}
+        for name, other in cluster.members.items():
+            each = shown[f"http://{name}:8083"]
+            assert each.slots == other.assignment.slots
+            assert each.is_leader == other.assignment.is_leader
+            assert each.client_id == f"seamark@http://{name}:8083"
+            assert each.host == "127.0.0.1"
+        assert member.leader_url() == f"http://{cluster.leader()}:8083"
+        for slot in range(SLOTS):
+            owner = next(name for name in cluster.members if slot in cluster.slots(name))
+            assert member.owner_url(slot) == f"http://{owner}:8083"
+
+
+def test_a_slot_moves_only_after_its_owner_has_let_go(cluster: Cluster) -> None:
+    first = cluster.join("a")
+    cluster.settle()
+    seen: list[bool] = []
+    is_over = threading.Event()
+
+    def take_time() -> None:
+        # Far longer than all rebalances of an owner that lets go at once.
+        seen.append(cluster.members["a"].is_rebalancing)
+        seen.append(bool(cluster.members["a"].assignment.slots & frozenset(range(12))))
+        is_over.wait(4.0)
+
+    first.hand_over = take_time
+    began = time.monotonic()
+    second = cluster.join("b")
+    cluster.settle()
+    assert seen[0], "the member knows of the rebalance while it hands over"
+    moved = [held for held in second.held]
+    assert {held.slot for held in moved} - {LEADER} == cluster.slots("b")
+    released = {held.slot: held.until for held in first.held}
+    for held in moved:
+        assert held.since > released[held.slot] > began + 4.0
+    assert not first.lost
+    is_over.set()
+
+
+def test_a_clean_stop_hands_over_without_waiting_for_the_session(cluster: Cluster) -> None:
+    for name in ("a", "b", "c"):
+        cluster.join(name)
+    cluster.settle()
+    began = time.monotonic()
+    cluster.leave(cluster.leader())
+    cluster.settle()
+    took = time.monotonic() - began
+    assert took < SESSION_S / 2, f"it took {took:.2f} s; about a second, if the machine has nothing else to do"
+    assert overlaps([held for each in cluster.recorders for held in each.held]) == []
+
+
+def test_a_static_member_stops_as_fast_and_comes_back_unnoticed(cluster: Cluster) -> None:
+    cluster.settings["seamark.static.membership"] = "true"
+    for name in ("a", "b"):
+        cluster.join(name)
+    cluster.settle()
+    began = time.monotonic()
+    cluster.leave("b")
+    cluster.settle()
+    assert time.monotonic() - began < SESSION_S / 2
+    with Member(cluster, "b") as process:
+        eventually(
+            lambda: len(process.owned) + len(cluster.slots("a")) + cluster.members["a"].assignment.is_leader == 26
+        )
+        mine, theirs = cluster.slots("a"), process.owned
+        generation = cluster.members["a"].assignment.generation
+    assert process.killed_at is not None
+    began = time.monotonic()
+    with Member(cluster, "b") as process:
+        eventually(lambda: process.owned == theirs, message="the restarted member gets what it had")
+        assert time.monotonic() - began < SESSION_S, "without waiting for the session of the one that was killed"
+        assert cluster.slots("a") == mine
+        assert cluster.members["a"].assignment.generation == generation, "and nobody else notices"
+
+
+def test_of_two_static_members_with_one_address_the_older_is_put_out(cluster: Cluster) -> None:
+    cluster.settings["seamark.static.membership"] = "true"
+    old = cluster.join("a")
+    cluster.settle()
+    older = cluster.members.pop("a")
+    try:
+        cluster.join("a")
+        eventually(lambda: older.error is not None)
+        assert older.error is not None
+        assert older.error.code == "FENCED_INSTANCE_ID"
+        assert "http://a:8083" in str(older.error)
+        cluster.settle()
+        eventually(lambda: old.lost == [frozenset(range(SLOTS))])
+        assert not old.revoked
+        assert older.assignment.slots == frozenset()
+    finally:
+        older.stop()
+    cluster.settle()
+
+
+def test_a_killed_member_is_replaced_within_its_session_timeout(cluster: Cluster) -> None:
+    cluster.join("a")
+    cluster.settle()
+    with Member(cluster, "b") as process:
+        eventually(lambda: len(process.owned) >= 12)
+        cluster.join("c")
+        eventually(lambda: _is_complete(cluster, process))
+    assert process.killed_at is not None
+    cluster.settle()
+    took = time.monotonic() - process.killed_at
+    # The coordinator waits for the session; the others hear of it with their next heartbeat.
+    assert took < SESSION_S + 2.0, f"it took {took:.2f} s"
+    held = [held for each in cluster.recorders for held in each.held]
+    assert {each.slot for each in process.held} <= {each.slot for each in held}
+    assert overlaps([*held, *process.held]) == []
+
+
+def test_nothing_is_ever_owned_twice_while_members_come_and_go(cluster: Cluster) -> None:
+    cluster.join("a")
+    cluster.join("b")
+    cluster.settle()
+    cluster.join("c")
+    cluster.leave("a")
+    cluster.join("d")
+    cluster.settle()
+    cluster.members["b"].rejoin()
+    eventually(lambda: len([each for each in cluster.recorders if each.name == "b" and each.revoked]) == 1)
+    cluster.settle()
+    cluster.leave("c")
+    cluster.join("e")
+    cluster.settle()
+    cluster.stop()
+    held = [held for each in cluster.recorders for held in each.held]
+    assert overlaps(held) == []
+    assert all(each.until < float("inf") for each in held)
+    assert not any(each.lost for each in cluster.recorders)
+
+
+class Watched(WorkerGroup):
+    """A member whose client's own count of received records can be seen."""
+
+    received: int | None = None
+
+    def _on_stats(self, stats: str) -> None:
+        self.received = json.loads(stats)["rxmsgs"]
+        super()._on_stats(stats)
+
+
+def test_nothing_is_read_or_committed(cluster: Cluster, broker: EmbeddedBroker) -> None:
+    with RecordProducer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+        for slot in range(SLOTS):
+            producer.send(cluster.offsets_topic, b"value", b"key", partition=slot)
+        producer.send(cluster.config_topic, b"value", b"key")
+        assert producer.flush(30.0) == 0
+    cluster.kind = Watched
+    cluster.join("a")
+    cluster.settle()
+    cluster.join("b")
+    cluster.settle()
+    for member in cluster.members.values():
+        assert isinstance(member, Watched)
+        assert eventually(lambda member=member: member.received is not None)
+        assert member.received == 0
+    with Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        assert admin.group_offsets(cluster.name) == {}
+
+
+def test_a_heartbeat_must_be_shorter_than_the_session(cluster: Cluster) -> None:
+    cluster.settings["heartbeat.interval.ms"] = "6000"
+    with pytest.raises(ConfigError) as refused:
+        cluster.make("a")
+    assert refused.value.key == "heartbeat.interval.ms"
+
+
+def test_an_interrupted_broker_changes_nothing(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path / "broker", heap="256m") as broker:
+        cluster = Cluster(broker.bootstrap_servers, "restart", {"session.timeout.ms": "120000"})
+        cluster.create_topics()
+        try:
+            cluster.join("a")
+            cluster.join("b")
+            cluster.settle()
+            before = {name: cluster.slots(name) for name in cluster.members}
+            broker.kill()
+            other = next(name for name in cluster.members if name != cluster.leader())
+            began = time.monotonic()
+            assert cluster.members[other].leader_url() in (None, f"http://{cluster.leader()}:8083")
+            assert time.monotonic() - began < 10.0
+            broker.start()
+            cluster.join("c")
+            cluster.settle(60)
+            for name, slots in before.items():
+                assert cluster.slots(name) < slots
+            assert not any(each.lost for each in cluster.recorders)
+            assert overlaps([held for each in cluster.recorders for held in each.held]) == []
+        finally:
+            cluster.stop()
+
+
+@pytest.mark.slow
+def test_a_broker_that_stays_away_costs_the_membership_until_it_is_back(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path / "broker", heap="256m") as broker:
+        cluster = Cluster(broker.bootstrap_servers, "outage")
+        cluster.create_topics()
+        try:
+            cluster.join("a")
+            cluster.join("b")
+            cluster.settle()
+            before = {each.name: frozenset(each.open) - {LEADER} for each in cluster.recorders}
+            broker.stop()
+            eventually(lambda: all(each.lost for each in cluster.recorders), 3 * SESSION_S)
+            for each in cluster.recorders:
+                assert frozenset().union(*each.lost) == before[each.name]
+                assert each.open == {}
+            assert all(member.is_rebalancing for member in cluster.members.values())
+            assert all(member.assignment.slots == frozenset() for member in cluster.members.values())
+            broker.start()
+            cluster.settle(60)
+            assert overlaps([held for each in cluster.recorders for held in each.held]) == []
+            broker.stop()
+            began = time.monotonic()
+            cluster.leave("a")
+            assert time.monotonic() - began < 15.0, "a worker can stop although no broker answers"
+        finally:
+            cluster.stop()
+
+
+@pytest.mark.java
+@pytest.mark.slow
+def test_java_workers_and_ours_take_a_group_over_from_each_other(
+    broker: EmbeddedBroker, topic_name: str, tmp_path: Path
+) -> None:
+    cluster = Cluster(broker.bootstrap_servers, topic_name)
+    java = JavaConnect(tmp_path / "java", broker.bootstrap_servers, group_id=topic_name, heap="256m")
+    java.start()
+    try:
+        ours = cluster.join("a")
+        member = cluster.members["a"]
+        error = eventually(lambda: member.error)
+        assert error is not None
+        assert error.code == "INCONSISTENT_GROUP_PROTOCOL"
+        assert "Kafka Connect" in str(error)
+        assert topic_name in str(error)
+        assert member.is_rebalancing
+        describer = GroupDescriber(cluster.config, topic_name, cluster.config_topic, cluster.offsets_topic)
+        view = describer.describe(5.0)
+        describer.close()
+        assert view.has_java_workers
+        assert member.leader_url() is None
+        assert not ours.assignments
+        java.stop()
+        cluster.settle(slots=5)
+        assert member.error is None
+        cluster.stop()
+        java.start()
+        assert java.request("GET", "/connectors") == (200, [])
+    finally:
+        cluster.stop()
+        java.stop()
+
+
+@pytest.mark.java
+def test_a_java_worker_accepts_our_signature(
+    java_connect: JavaConnect, broker: EmbeddedBroker, topic_name: str, tmp_path: Path
+) -> None:
+    lines = tmp_path / "lines"
+    lines.write_text("one\n")
+    java_connect.create(topic_name, {"connector.class": "FileStreamSource", "file": str(lines), "topic": topic_name})
+    java_connect.wait_state(topic_name, "RUNNING")
+    try:
+        key = _session_key(java_connect)
+        tasks = [each["config"] for each in java_connect.request("GET", f"/connectors/{topic_name}/tasks")[1]]
+        assert tasks
+        url, signing, client = f"{java_connect.url}/connectors/{topic_name}/tasks", InternalRequests(), RestClient()
+        assert client.internal("POST", url, tasks, signing, key) is None
+        with pytest.raises(RestError) as refused:
+            client.internal("POST", url, tasks, signing, signing.new_key(0))
+        assert (refused.value.status, refused.value.message) == (403, "Internal request contained invalid signature.")
+        with pytest.raises(RestError) as unsupported:
+            sha1 = InternalRequests(signature_algorithm="HmacSHA1", verification_algorithms=["HmacSHA1"])
+            client.internal("POST", url, tasks, sha1, key)
+        ours = InternalRequests()
+        with pytest.raises(RestError) as same:
+            ours.verify(_signed(sha1, b"[]", key), key)
+        assert (unsupported.value.status, unsupported.value.message) == (same.value.status, same.value.message)
+        client.close()
+        assert not InternalRequests().must_replace(key, key.creation_timestamp), "we would go on with Java's key"
+    finally:
+        java_connect.delete(topic_name)
+
+
+def _is_complete(cluster: Cluster, process: Member) -> bool:
+    owned = [set(process.owned)]
+    for member in cluster.members.values():
+        owned.append({*member.assignment.slots, *([LEADER] if member.assignment.is_leader else [])})
+    return sorted(slot for each in owned for slot in each) == list(range(LEADER, SLOTS)) and all(owned)
+
+
+def _session_key(java: JavaConnect) -> SessionKey:
+    found: list[Any] = []
+
+    def keep(record: LogRecord) -> None:
+        if record.key == b"session-key" and record.value is not None:
+            found.append(json.loads(record.value))
+
+    log = TopicLog(
+        java.config["config.storage.topic"],
+        consumer_config={"bootstrap.servers": java.config["bootstrap.servers"]},
+        on_record=keep,
+    )
+    log.start()
+    log.stop()
+    key = found[-1]
+    return SessionKey(base64.b64decode(key["key"]), key["algorithm"], key["creation-timestamp"])
+
+
+def _signed(signing: InternalRequests, body: bytes, key: SessionKey) -> InternalRequest:
+    headers = signing.sign(body, key)
+    return InternalRequest(body, headers[SIGNATURE_HEADER], headers[SIGNATURE_ALGORITHM_HEADER])
+
+
+def _run_member(arguments: dict[str, Any]) -> None:
+    def say(*values: object) -> None:
+        print(json.dumps(values), flush=True)
+
+    recorder = Recorder(arguments["name"], say=say)
+    member = WorkerGroup(
+        arguments["config"],
+        group_id=arguments["group"],
+        config_topic=arguments["config_topic"],
+        offsets_topic=arguments["offsets_topic"],
+        rest_url=f"http://{arguments['name']}:8083",
+        listener=recorder,
+    )
+    member.start()
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    _run_member(json.loads(sys.argv[1]))
