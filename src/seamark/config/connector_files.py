@@ -40,12 +40,7 @@ def read_connector_file(path: Path) -> ConnectorFile:
     Raises:
         ConfigError: it cannot be read, or says what cannot be; names the file and, for JSON, line and column.
     """
-    try:
-        text = path.read_text(encoding="utf-8").removeprefix(_BOM)
-    except OSError as error:
-        raise ConfigError(f"Connector file '{path}' cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"Connector file '{path}' is not UTF-8 text: {error}") from error
+    text = _text_of(path)
     if text.lstrip().startswith(("{", "[")):
         return _from_json(path, text)
     config: dict[str, str | None] = dict(load_properties(text, str(path)))
@@ -70,9 +65,28 @@ def parse_initial_state(value: object) -> TargetState | None:
     return state
 
 
-def _from_json(path: Path, text: str) -> ConnectorFile:
+def _text_of(path: Path) -> str:
     try:
-        content = json.loads(text)
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"Connector file '{path}' cannot be read: {error.strerror}") from error
+    try:
+        return data.decode("utf-8").removeprefix(_BOM)
+    except UnicodeDecodeError as error:
+        if data.lstrip().startswith((b"{", b"[")):
+            raise ConfigError(f"Connector file '{path}' is not UTF-8 text: {error}") from error
+        return data.decode("iso-8859-1")  # the encoding of Java's properties
+
+
+def _from_json(path: Path, text: str) -> ConnectorFile:
+    def refuse(constant: str) -> None:
+        raise ConfigError(f"Connector file '{path}' is not valid JSON: there is no such value as {constant}")
+
+    try:
+        # Numbers stay as they are written: 1.50 is not 1.5.
+        content = json.loads(text, parse_int=str, parse_float=str, parse_constant=refuse)
+    except RecursionError as error:
+        raise ConfigError(f"Connector file '{path}' is not valid JSON: its values are nested too deeply") from error
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"Connector file '{path}' is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
@@ -121,7 +135,7 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if isinstance(value, str) else json.dumps(value)
+    return str(value)
 
 
 def _named(path: Path, config: Mapping[str, str | None]) -> str:
