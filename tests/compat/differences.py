@@ -28,7 +28,7 @@ UNREADABLE: Final = "REST requests with a body that cannot be read"
 BAD_STATE: Final = "REST requests with a bad `initial_state`"
 BAD_STATE_FILE: Final = "Connector files with a bad `initial_state`"
 LEFT_OVER: Final = "A target state that is left over for the name of a new connector"
-UNKNOWN_CLASS: Final = "Stopping a connector whose class cannot be found"
+UNKNOWN_CLASS: Final = "Stopping a connector whose class cannot be found or whose config cannot be read"
 OWN_TOPIC: Final = "Resetting offsets with exactly-once and an `offsets.storage.topic`"
 BOGUS_TASK: Final = "Restarting a task that does not exist, standalone"
 NO_FILE: Final = "`FileStreamSource` without `file` (stdin), `FileStreamSink` without `file` (stdout)"
@@ -78,6 +78,7 @@ DIFFERENCES: Final[dict[str, Difference]] = {
     "validate/no-file": Difference(NO_FILE),
     "plugin-config/batch.size": Difference(BATCH_SIZE),
     "target-state/left-over": Difference(LEFT_OVER),
+    "stop/unreadable-config": Difference(UNKNOWN_CLASS),
     "stop/unknown-class": Difference(UNKNOWN_CLASS),
     "reset/own-topic": Difference(OWN_TOPIC),
     "standalone/bogus-task": Difference(BOGUS_TASK),

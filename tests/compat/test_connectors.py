@@ -129,7 +129,7 @@ def test_failed_task_has_a_trace_at_the_end(connect: Connect, files: Files, name
     status = connect.await_state(name, "RUNNING", ["FAILED"])
     (task,) = status["tasks"]
     assert list(task) == ["id", "state", "worker_id", "version", "trace"]
-    assert "ConnectException" in task["trace"]
+    assert "FileStreamSinkTask" in task["trace"]
     assert config["file"] in task["trace"]
     assert "trace" not in status["connector"]
     assert expect(connect.get(path_of(name, "tasks/0/status")), 200) == task

@@ -103,16 +103,16 @@ def test_state_left_over_for_a_name(connect: Connect, topic: ConfigTopic, files:
 @pytest.mark.requirement("K875-31")
 @pytest.mark.requirement("K875-53")
 def test_failed_connector(connect: Connect, topic: ConfigTopic, files: Files, name: str) -> None:
-    topic.write_connector(name, files.source(name) | {"tasks.max": "abc"})
+    topic.write_connector(name, files.source(name) | {"batch.size": "many"})
     status = connect.await_state(name, "FAILED", [])
     assert list(status["connector"]) == ["state", "worker_id", "version", "trace"]
-    assert "tasks.max" in status["connector"]["trace"]
+    assert "batch.size" in status["connector"]["trace"]
     for action in ("pause", "resume"):
         expect(connect.put(path_of(name, action)), 202)
         connect.await_state(name, "FAILED", [])
     answer = expect(connect.post(path_of(name, "restart?onlyFailed=true")), 202)
     assert answer["connector"]["state"] == "RESTARTING"
-    assert "tasks.max" in answer["connector"]["trace"]
+    assert "batch.size" in answer["connector"]["trace"]
     connect.await_state(name, "FAILED", [])
     expect(connect.put(path_of(name, "stop")), 204)
     status = connect.await_state(name, "STOPPED")
@@ -133,6 +133,17 @@ def test_connector_of_an_unknown_class(connect: Connect, topic: ConfigTopic, nam
     connect.await_state(name, "STOPPED" if differs(connect.target, "stop/unknown-class") else "FAILED", [])
     expect(connect.delete(path_of(name)), 204)
     eventually(lambda: connect.get(path_of(name)).status_code == 404, 60)
+
+
+def test_connector_of_an_unreadable_config(connect: Connect, topic: ConfigTopic, files: Files, name: str) -> None:
+    topic.write_connector(name, files.source(name) | {"tasks.max": "abc"})
+    status = connect.await_state(name, "FAILED", [])
+    assert "tasks.max" in status["connector"]["trace"]
+    expect(connect.put(path_of(name, "stop")), 204)
+    connect.await_state(name, "STOPPED" if differs(connect.target, "stop/unreadable-config") else "FAILED", [])
+    expect(connect.put(path_of(name, "config"), files.source(name, 1)), 200)
+    connect.await_state(name, "STOPPED")
+    connect.resume(name)
 
 
 @pytest.mark.requirement("K875-15")
