@@ -21,11 +21,10 @@ from typing import Any
 
 import pytest
 
-from seamark.errors import ConfigError
+from seamark.errors import ConfigError, KafkaError
 from seamark.kafka import TopicSpec
 from seamark.kafka.admin import Admin
 from seamark.kafka.broker import EmbeddedBroker
-from seamark.kafka.group_members import GroupDescriber
 from seamark.kafka.log import LogRecord, TopicLog
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.worker_group import WorkerAssignment, WorkerGroup
@@ -151,8 +150,8 @@ class Cluster:
         is_even = max(loads) - min(loads) <= 1
         return sorted(owned) == list(range(slots)) and len(leaders) == 1 and not waiting and is_even
 
-    def settle(self, within_s: float = 30.0, slots: int = SLOTS) -> None:
-        eventually(lambda: self.is_settled(slots), within_s, "every slot and the leader's role have an owner")
+    def settle(self, within_s: float = 30.0, slots: int = SLOTS, message: str = "everything has an owner") -> None:
+        eventually(lambda: self.is_settled(slots), within_s, message)
 
     def leader(self) -> str:
         return next(name for name, member in self.members.items() if member.assignment.is_leader)
@@ -188,6 +187,9 @@ class Member:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         return self
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
 
     def __exit__(self, *_: object) -> None:
         self._process.send_signal(signal.SIGKILL)
@@ -301,7 +303,7 @@ def test_a_slot_moves_only_after_its_owner_has_let_go(cluster: Cluster) -> None:
     second = cluster.join("b")
     cluster.settle()
     assert seen[0], "the member knows of the rebalance while it hands over"
-    moved = [held for held in second.held]
+    moved = list(second.held)
     assert {held.slot for held in moved} - {LEADER} == cluster.slots("b")
     released = {held.slot: held.until for held in first.held}
     for held in moved:
@@ -381,6 +383,20 @@ def test_a_killed_member_is_replaced_within_its_session_timeout(cluster: Cluster
     held = [held for each in cluster.recorders for held in each.held]
     assert {each.slot for each in process.held} <= {each.slot for each in held}
     assert overlaps([*held, *process.held]) == []
+
+
+def test_a_member_that_was_suspended_learns_that_it_has_lost_everything(cluster: Cluster) -> None:
+    cluster.join("a")
+    cluster.settle()
+    with Member(cluster, "b") as process:
+        eventually(lambda: _is_complete(cluster, process))
+        had = process.owned
+        process.signal(signal.SIGSTOP)
+        cluster.settle(message="the suspended member is replaced")
+        assert cluster.slots("a") == frozenset(range(SLOTS))
+        process.signal(signal.SIGCONT)
+        eventually(lambda: {each.slot for each in process.held if each.until < float("inf")} >= had)
+        eventually(lambda: _is_complete(cluster, process), message="it has joined again")
 
 
 def test_nothing_is_ever_owned_twice_while_members_come_and_go(cluster: Cluster) -> None:
@@ -510,10 +526,9 @@ def test_java_workers_and_ours_take_a_group_over_from_each_other(
         assert "Kafka Connect" in str(error)
         assert topic_name in str(error)
         assert member.is_rebalancing
-        describer = GroupDescriber(cluster.config, topic_name, cluster.config_topic, cluster.offsets_topic)
-        view = describer.describe(5.0)
-        describer.close()
-        assert view.has_java_workers
+        with pytest.raises(KafkaError) as foreign:
+            member.members()
+        assert foreign.value.code == "INCONSISTENT_GROUP_PROTOCOL"
         assert member.leader_url() is None
         assert not ours.assignments
         java.stop()

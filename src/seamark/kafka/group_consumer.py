@@ -9,14 +9,13 @@ from typing import Any, Final
 from seamark.errors import ConfigError, KafkaError
 from seamark.kafka.clients import librdkafka_config
 from seamark.kafka.errors import code_of, kafka_error
-from seamark.kafka.group_members import client_id_with
+from seamark.kafka.group_members import FOREIGN_PROTOCOL, client_id_with
 
 STATIC_MEMBERSHIP: Final = "seamark.static.membership"
 """Setting: whether the worker keeps its slots over a quick restart."""
 UNKNOWN_GENERATION: Final = -1
 
 FATAL: Final = "_FATAL"
-FOREIGN_PROTOCOL: Final = "INCONSISTENT_GROUP_PROTOCOL"
 REPLACED: Final = "FENCED_INSTANCE_ID"
 """Another member with the same name has joined."""
 PASSING: Final = frozenset({"_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE", "_PARTITION_EOF", "_TIMED_OUT"})

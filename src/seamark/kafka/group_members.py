@@ -18,6 +18,7 @@ from seamark.kafka.security import kafka_python_config
 
 CONSUMER_PROTOCOL: Final = "consumer"
 """Protocol type of our groups; that of a group of Java workers is ``connect``."""
+FOREIGN_PROTOCOL: Final = "INCONSISTENT_GROUP_PROTOCOL"
 STABLE: Final = "Stable"
 
 _ADDRESS_MARK: Final = "@http"
@@ -41,18 +42,12 @@ class GroupView:
     """A group as its coordinator described it."""
 
     state: str
-    protocol_type: str
     members: tuple[Member, ...]
 
     @property
     def is_stable(self) -> bool:
         """Whether each member has its assignment; while the group rebalances nobody is shown with one."""
         return self.state == STABLE
-
-    @property
-    def has_java_workers(self) -> bool:
-        """Whether live workers of Kafka Connect are in the group, which nobody else can join then."""
-        return bool(self.members) and self.protocol_type not in ("", CONSUMER_PROTOCOL)
 
 
 def client_id_with(prefix: str, rest_url: str) -> str:
@@ -118,7 +113,7 @@ class GroupDescriber:
         kind = str(described.get("protocol_type") or "")
         members = [self._member(each, kind) for each in described.get("members") or ()]
         state = str(described.get("group_state") or described.get("state") or "")
-        return GroupView(state, kind, () if state in _GONE else tuple(members))
+        return GroupView(state, () if state in _GONE else tuple(members))
 
     def remove_static_member(self, instance_id: str, timeout_s: float) -> None:
         """Take a static member out of the group, so that its slots are given to others at once.
@@ -159,6 +154,12 @@ class GroupDescriber:
                         **kafka_python_config(self._java_config),
                     )
                 return question(self._client)
+            except ValueError as error:  # the library takes every group for one of consumers
+                raise KafkaError(
+                    f"Group {self._group!r} has members of another kind, such as workers of Kafka Connect (Java).",
+                    retriable=True,
+                    code=FOREIGN_PROTOCOL,
+                ) from error
             except (kafka.Error, OSError) as error:
                 self._drop()
                 brokers = self._java_config.get("bootstrap.servers", "")
