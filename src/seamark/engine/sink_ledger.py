@@ -23,7 +23,7 @@ from typing import Any, Final
 from seamark.connector.sink import TopicPartition
 from seamark.engine.plan import Positions, is_same_range
 from seamark.engine.stage import StageEnvironment
-from seamark.errors import KafkaError
+from seamark.errors import KafkaError, KafkaTimeoutError
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config, worker_client_config
 from seamark.kafka.group_offsets import GroupOffsets
@@ -36,6 +36,7 @@ from seamark.storage.offsets import OffsetStore, encode_value
 
 PENDING, DONE = "pending", "done"
 SINK_INTENT: Final = "sink"
+_ABORT_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +203,11 @@ class TransactionalLedger(SinkLedger):
                 self._producer.send(self._topic, value, key=self._key, partition=self._partition)
             if positions:
                 self._producer.send_group_offsets(positions)
+        except KafkaTimeoutError:
+            raise  # the request is still under way, and an abort would wait for it
         except KafkaError:
             with contextlib.suppress(Exception):  # what led here matters more, and whoever opens the ledger next fences
-                self._producer.abort()
+                self._producer.abort(_ABORT_S)
             raise
         self._producer.commit()
 
