@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from seamark.runtime.worker import Worker
 
 log = logging.getLogger(__name__)
+WATCH_S = 0.5
 
 
 @dataclass
@@ -71,7 +72,12 @@ def start_worker(
 
 
 def wait(stopping: threading.Event, running: RunningWorker) -> None:
-    """Wait for the end, which SIGTERM or Ctrl-C brings."""
+    """Wait for the end, which SIGTERM or Ctrl-C brings.
+
+    Raises:
+        ConnectError: Spark, which may still be starting, could not be started.
+    """
     note(f"REST API at {running.server.url}")
-    stopping.wait()
+    while not stopping.wait(WATCH_S):
+        running.worker.check_spark()
     note("stopping ...")

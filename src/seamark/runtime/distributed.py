@@ -19,7 +19,7 @@ from urllib.parse import quote
 from seamark.config.states import TargetState
 from seamark.errors import ConnectError, KafkaError, NotFoundError
 from seamark.kafka.admin import Admin
-from seamark.kafka.clients import worker_client_config
+from seamark.kafka.clients import effective_client_config, worker_client_config
 from seamark.kafka.worker_group import WorkerAssignment, WorkerGroup
 from seamark.runtime.abstract_herder import AbstractHerder
 from seamark.runtime.forwarding import RestClient
@@ -122,7 +122,10 @@ class DistributedHerder(AbstractHerder):
             self.metrics.rebalance_started()
         if leader:
             self._configs.release_write_privileges()
-        self.local.end([name for name in self.local.names() if self._slot(self._configs.snapshot(), name) in slots])
+        state = self._configs.snapshot()
+        # Also what does not run here yet: it may just be about to be started, and must not be any more.
+        names = {*self.local.names(), *state.connectors}
+        self.local.end([name for name in names if self._slot(state, name) in slots])
 
     def on_lost(self, slots: frozenset[int], leader: bool) -> None:
         """Told by the group: this worker was away for too long, and others have taken over."""
@@ -328,8 +331,12 @@ class DistributedHerder(AbstractHerder):
             count, record = state.task_count(name), state.task_count_records.get(name)
             if record is not None and not (record == 1 and count == 1):
                 ids = [f"{self._group_id}-{name}-{task}" for task in range(record)]
-                admin = worker_client_config("admin", self.worker.config.raw)
-                with Admin(admin) as client:
+                # Where its tasks produce to, which need not be the worker's own Kafka.
+                config = self.worker.resolved(name, state.connector_config(name) or {})
+                producer = effective_client_config(
+                    "producer", self.worker.config.raw, config, connector_name=name, task=None
+                )
+                with Admin(producer) as client:
                     client.fence_producers(ids, timeout_s=FENCE_S)
             self._configs.put_task_count_record(name, count)
 

@@ -24,7 +24,7 @@ from seamark.engine.plugins import Plugins
 from seamark.engine.session import start_session
 from seamark.engine.stage import Stage, StageEnvironment, TaskProgress
 from seamark.engine.watch import WorkWatcher
-from seamark.errors import AlreadyExistsError, ConfigError, NotFoundError
+from seamark.errors import AlreadyExistsError, ConfigError, ConnectError, NotFoundError, cause_of
 from seamark.kafka.admin_pool import AdminPool
 from seamark.kafka.clients import effective_client_config
 from seamark.runtime.runner import ConnectorRunner, Publish, keep_to_oneself, stage_for
@@ -66,6 +66,16 @@ class Worker:
             assert self._spark_start is not None, "the worker is not started"  # noqa: S101 - a mistake of the caller
             self._spark = self._spark_start.result()
         return self._spark
+
+    def check_spark(self) -> None:
+        """Returns if Spark runs or is still starting.
+
+        Raises:
+            ConnectError: it could not be started; the worker can run nothing.
+        """
+        start = self._spark_start
+        if start is not None and start.done() and (error := start.exception()) is not None:
+            raise ConnectError(f"Spark could not be started: {cause_of(str(error))}") from error
 
     @property
     def offsets(self) -> OffsetStore:
