@@ -146,17 +146,19 @@ class Query:
             self._session.catalog.dropTempView(name)
 
     def _metadata(self, columns: dict[str, str], value: Column) -> Iterator[Column]:
+        """The columns of a record; for a sink all that Spark's Kafka source has, in its order."""
         from pyspark.sql import functions as F
 
-        yield value.alias("value")
         for column, (name, kind) in _METADATA.items():
             if name in columns:
                 found = _column(columns[name])
                 yield (found if kind is None else self._cast(columns[name], kind)).alias(column)
             elif self._is_sink:
                 yield F.lit(None).cast(kind or "binary").alias(column)
-        if self._is_sink:
-            yield F.lit(0 if "_timestamp" in columns else -1).alias("timestampType")
+            if column == "key":
+                yield value.alias("value")
+            elif column == "timestamp" and self._is_sink:
+                yield F.lit(0 if name in columns else -1).alias("timestampType")
 
     def _cast(self, name: str, kind: str) -> Column:
         from pyspark.sql import functions as F
