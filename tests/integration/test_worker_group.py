@@ -456,6 +456,7 @@ def test_a_heartbeat_must_be_shorter_than_the_session(cluster: Cluster) -> None:
     assert refused.value.key == "heartbeat.interval.ms"
 
 
+@pytest.mark.slow
 def test_an_interrupted_broker_changes_nothing(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path / "broker", heap="256m") as broker:
         cluster = Cluster(broker.bootstrap_servers, "restart", {"session.timeout.ms": "120000"})
