@@ -12,7 +12,7 @@ import functools
 import http
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from importlib import metadata
 from typing import Any, Final
 
@@ -105,11 +105,12 @@ def _app(found: Sequence[Endpoint], requests: _Requests, *, is_documented: bool)
         redirect_slashes=False,
         exception_handlers={HTTPException: _routing_error},
     )
+    app.router.route_class = openapi.EndpointRoute
     for endpoint in found:
         openapi.add_route(app, endpoint, requests.handler(endpoint))
     if is_documented:
 
-        async def docs() -> Response:
+        async def docs(request: Request) -> Response:
             return HTMLResponse(openapi.page(app.openapi()))
 
         app.add_api_route("/docs", docs, methods=["GET"], include_in_schema=False)
@@ -143,7 +144,7 @@ class _Requests:
         self._pool = DaemonPool("rest", MAX_THREADS)
         self._light_pool = DaemonPool("rest-light", MAX_LIGHT_THREADS)
 
-    def handler(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    def handler(self, endpoint: Endpoint) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """What FastAPI calls for this endpoint."""
 
         async def handle(request: Request) -> Response:

@@ -183,7 +183,7 @@ def _server(app: FastAPI) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http="h11",
+            http="httptools",
             ws="none",
             loop="asyncio",
             lifespan="off",

@@ -28,7 +28,7 @@ def send(client: httpx.Client, *request: Any) -> RawAnswer:
         (("GET", "/connectors/x/tasks-config"), 404, "HTTP 404 Not Found"),
         (("OPTIONS", "/nope"), 404, "HTTP 404 Not Found"),
         (("POST", "/"), 405, "HTTP 405 Method Not Allowed"),
-        (("FOO", "/connectors"), 405, "HTTP 405 Method Not Allowed"),
+        (("TRACE", "/connectors"), 405, "HTTP 405 Method Not Allowed"),
         (("DELETE", "/connectors"), 405, "HTTP 405 Method Not Allowed"),
         (("GET", "/connectors", ("Accept: text/html",)), 406, "HTTP 406 Not Acceptable"),
         (("GET", "/connectors", ("Accept: bogus",)), 406, "HTTP 406 Not Acceptable"),
