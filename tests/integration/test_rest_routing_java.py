@@ -74,7 +74,6 @@ def paths() -> list[tuple[Any, ...]]:
         *(("GET", f"/connectors/x/tasks/{task}/status") for task in tasks),
         *((method, "/connectors/a%2Fb") for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH")),
         *(("GET", f"/connectors{query}") for query in ("", "/", "?expand", "?expand=%zz", "?%", "?expand=info,status")),
-        ("GET", "connectors"),
         ("GET", "/connectors", (), b"", "HTTP/1.0"),
     ]
 
