@@ -9,11 +9,17 @@ import platform
 import tempfile
 from pathlib import Path
 
-from bench import idle, latency, records, throughput
+from bench import control, idle, latency, records, throughput
 from bench.setup import Bench
 from seamark.kafka.broker import EmbeddedBroker
 
-PARTS = {"throughput": throughput.run, "records": records.run, "latency": latency.run, "idle": idle.run}
+PARTS = {
+    "throughput": throughput.run,
+    "records": records.run,
+    "latency": latency.run,
+    "idle": idle.run,
+    "control": control.run,
+}
 
 
 def main() -> None:
