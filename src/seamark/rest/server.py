@@ -188,7 +188,7 @@ def _server(app: FastAPI) -> uvicorn.Server:
             loop="asyncio",
             lifespan="off",
             log_config=None,
-            log_level="warning",
+            log_level="error",
             access_log=False,
             server_header=False,
             proxy_headers=False,
