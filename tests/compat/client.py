@@ -132,7 +132,7 @@ class Connect:
             status = self.status(name)
             assert status, "there is no status"
             states = status["connector"]["state"], [task["state"] for task in status["tasks"]]
-            assert states == (state, wanted)
+            assert states == (state, wanted), f"it is {states}"
             return status
 
         return eventually(is_there, 60, f"{name} is not {state} with tasks {wanted}")

@@ -175,6 +175,8 @@ def test_every_worker_takes_every_request(distributed: Target, files: Files, nam
                 other.resume(each)
                 other.stop(each)
                 assert expect(other.patch(path_of(each, "config"), {"extra": other.url}), 200)["name"] == each
+            client.resume(each)
+            eventually(lambda each=each: files.topics.values(each) == ["line0", "line1"], 60)
             expect(clients[number - 1].delete(path_of(each)), 204)
             for other in clients:
                 eventually(lambda other=other, each=each: other.get(path_of(each)).status_code == 404, 60)
