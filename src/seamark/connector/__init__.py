@@ -16,6 +16,7 @@ from seamark.connector.records import (
     SinkRecord,
     SourceRecord,
     TimestampType,
+    ValueBatch,
 )
 from seamark.connector.schema import Field, Schema, Struct, Type
 from seamark.connector.sink import ErrantRecordReporter, SinkConnector, SinkTask, SinkTaskContext, TopicPartition
@@ -81,4 +82,5 @@ __all__ = [
     "Transformation",
     "Type",
     "ValidString",
+    "ValueBatch",
 ]

@@ -2,7 +2,7 @@
 
 `SourceRecord` and `SinkRecord` are one record each. `RecordBatch` is many records of one source partition as columns:
 a source that returns batches spares the engine an object per record and is several times faster where no transform
-needs to look inside.
+needs to look inside. `ValueBatch` is the values of many records, for sinks that need nothing else.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import repeat
 from typing import Any
 
-from seamark.connector.schema import Schema
+from seamark.connector.schema import Schema, Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,43 @@ class RecordBatch:
             )
             for index, value in enumerate(self.values)
         ]
+
+
+class ValueBatch:
+    """The values of many records, in order, all of one schema: as they are, or field by field.
+
+    By field every value is a map without a schema, or a struct, and all have the same fields in the same order: then
+    `fields` holds a list of values for each name, and what is done to a field of all records is done in one go. A
+    batch of structs has all fields of the schema. Otherwise `fields` is None.
+    """
+
+    __slots__ = ("_rows", "count", "fields", "schema")
+
+    def __init__(self, schema: Schema | None, rows: Sequence[Any]) -> None:
+        self.schema, self.count = schema, len(rows)
+        self._rows: Sequence[Any] | None = rows
+        self.fields: Mapping[str, Sequence[Any]] | None = None
+
+    @classmethod
+    def by_field(cls, schema: Schema | None, fields: Mapping[str, Sequence[Any]]) -> ValueBatch:
+        """A batch of maps or structs. There is at least one field, and all have equally many values."""
+        made = cls.__new__(cls)
+        made.schema, made.fields, made._rows = schema, fields, None  # noqa: SLF001 - its own
+        made.count = len(next(iter(fields.values())))
+        return made
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def rows(self) -> Sequence[Any]:
+        """The values one by one; by field, maps and structs are made anew each time."""
+        if self._rows is not None:
+            return self._rows
+        fields = self.fields or {}
+        maps = map(dict, map(zip, repeat(tuple(fields)), zip(*fields.values(), strict=True)))
+        schema = self.schema
+        return list(maps) if schema is None else [Struct.trusted(schema, values) for values in maps]
 
 
 @dataclass(frozen=True, slots=True)

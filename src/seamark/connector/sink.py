@@ -104,6 +104,11 @@ class SinkTask(ABC):
     values of records, in order. The engine calls it instead of `put` if the value converter keeps bytes and nothing
     else looks at records."""
 
+    put_batches: ClassVar[Callable[..., None] | None] = None
+    """Optional fast path ``put_batches(self, batches: list[ValueBatch])`` of a task that needs nothing but the values
+    of records, in order, as converter and transforms leave them. The engine calls it instead of `put` where it can
+    process many values at once; a task that has it implements `put` with the same result."""
+
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:  # noqa: B027 - optional
         """Make everything before these offsets durable; after it they are committed."""
 

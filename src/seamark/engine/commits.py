@@ -92,7 +92,7 @@ class Committer(ABC):
 
     def is_column_batch(self, polled: Sequence[SourceRecord] | RecordBatch) -> bool:
         """Whether the batch may be sent without making an object of each record."""
-        return isinstance(polled, RecordBatch) and not self._wants_records and not self.parts.pipeline.looks_inside
+        return isinstance(polled, RecordBatch) and not self._wants_records and self.parts.pipeline.takes_batches
 
     def columns_of(self, polled: Sequence[SourceRecord] | RecordBatch) -> Columns | None:
         """What to send of a batch of columns; None if its records must be looked at one by one."""

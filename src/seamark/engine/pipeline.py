@@ -2,11 +2,16 @@
 
 One pipeline per task, built from the connector's config and, where it says nothing, the worker's. Each step that fails
 is handed to the task's `Tolerance`, which repeats it, drops the record or ends the task.
+
+Where converters and transforms can, records are processed many at a time (`BATCH`), values only, field by field. That
+either gives what one by one gives or fails; then the same records are processed one by one from the first of them, so
+that retries, counts, reports and the record at which a task ends are the same either way.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -14,15 +19,23 @@ from typing import Any, TypeVar
 from seamark.config.connector import converter_settings
 from seamark.config.worker import WorkerConfig
 from seamark.connector.converter import Converter, HeaderConverter
-from seamark.connector.records import Header, RecordBatch, SinkRecord, SourceRecord, TimestampType
+from seamark.connector.records import Header, RecordBatch, SinkRecord, SourceRecord, TimestampType, ValueBatch
+from seamark.engine.converters.batches import batch_reader, batch_writer
+from seamark.engine.converters.bytes_ import ByteArrayConverter
+from seamark.engine.converters.simple_header import SimpleHeaderConverter
+from seamark.engine.converters.string import StringConverter
 from seamark.engine.plugins import Plugins
 from seamark.engine.tolerance import ErrorPolicy, Step, Tolerance
 from seamark.engine.transform_chain import TransformChain
+from seamark.engine.transforms.copies import consumed_record
 from seamark.errors import DataError
-from seamark.kafka.consumer import ConsumedRecord
+from seamark.kafka.consumer import ConsumedRecord, consumed, have_headers, keys_of, places_of, values_of
 
 T = TypeVar("T")
+BATCH = 2000  # so many records are converted at once: more would no longer fit into the processor's cache
 _NONE = type(None)
+_TIMESTAMP_TYPES = {kind.value: kind for kind in TimestampType}
+_READ_ANYTHING = (StringConverter, ByteArrayConverter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,7 @@ class _Pipeline:
         self._chain = chain if chain is not None else TransformChain([])
         self._transforms = bool(self._chain)
         self.tolerance = tolerance or Tolerance(ErrorPolicy())
+        self._chain_takes_batches = self._chain.takes_batches
 
     def _transformed(self, record: Any, original: object) -> Any:
         """The record after all transforms; None if it is dropped."""
@@ -105,8 +119,13 @@ class SourcePipeline(_Pipeline):
 
     @property
     def looks_inside(self) -> bool:
-        """Whether records must be objects, because transforms look at them."""
+        """Whether there are transforms."""
         return self._transforms
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether a batch can be converted without making an object of each record."""
+        return self._chain_takes_batches
 
     def convert(self, original: SourceRecord) -> OutgoingRecord | None:
         """One record; None if it is dropped.
@@ -156,8 +175,10 @@ class SourcePipeline(_Pipeline):
 
     def convert_batch(self, batch: RecordBatch) -> tuple[list[Any], list[Any] | None] | None:
         """Values and keys of a whole batch; None if one of them cannot be converted, so that each must be looked at."""
+        if not batch.topic:
+            return None
         try:
-            values = _convert_column(self._value, batch.topic, batch.value_schema, batch.values)
+            values = self._convert_values(batch)
             if batch.keys is not None:
                 return values, _convert_column(self._key, batch.topic, batch.key_schema, batch.keys)
             # A converter may write something even for "no key": JSON with schemas does.
@@ -165,6 +186,20 @@ class SourcePipeline(_Pipeline):
         except Exception:
             return None
         return values, None if none is None else [none] * len(values)
+
+    def _convert_values(self, batch: RecordBatch) -> list[Any]:
+        topic, schema, values = batch.topic, batch.value_schema, batch.values
+        if not self._transforms:
+            return _convert_column(self._value, topic, schema, values)
+        write, change = batch_writer(self._value), self._chain.change_batch
+        converted: list[Any] = []
+        for start in range(0, len(values), BATCH):
+            changed = change(ValueBatch(schema, values[start : start + BATCH]))
+            if write is not None:
+                converted += write(topic, changed)
+            else:
+                converted += _convert_column(self._value, topic, changed.schema, changed.rows)
+        return converted
 
 
 def _convert_column(converter: Converter, topic: str, schema: Any, column: Sequence[Any]) -> list[Any]:
@@ -177,10 +212,106 @@ def _convert_column(converter: Converter, topic: str, schema: Any, column: Seque
 class SinkPipeline(_Pipeline):
     """Bytes to records."""
 
+    def __init__(
+        self, converters: Converters, chain: TransformChain | None = None, tolerance: Tolerance | None = None
+    ) -> None:
+        super().__init__(converters, chain, tolerance)
+        self._read_keys, self._read_values = batch_reader(self._key), batch_reader(self._value)
+        # What nobody looks at need not be converted, if that cannot fail.
+        self._reads_any_key = type(self._key) in _READ_ANYTHING
+        self._reads_any_header = type(self._header) in (*_READ_ANYTHING, SimpleHeaderConverter)
+
     @property
     def keeps_value_bytes(self) -> bool:
-        """Whether a task that wants nothing but values can be given the bytes as they are."""
+        """Whether a task that wants nothing but values can be given the bytes as they are; see `can_stay_bytes`."""
         return not self._transforms and (bytes in self._value.passes or str in self._value.passes)
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether many values can be converted at once."""
+        return self._chain_takes_batches and self._read_keys is not None and self._read_values is not None
+
+    def can_stay_bytes(self, messages: Sequence[Any]) -> bool:
+        """Whether nothing would happen to the values of these raw messages, nor to a task because of their keys."""
+        if bytes not in self._value.passes:
+            try:  # a text that is not UTF-8 changes when it is read
+                b"\n".join(filter(None, values_of(messages))).decode()
+            except UnicodeDecodeError:
+                return False
+        return self._only_values_matter(messages)
+
+    def convert_values(self, messages: Sequence[Any]) -> list[ValueBatch]:
+        """The values of raw messages, in order; without those that are dropped.
+
+        Raises:
+            ToleranceExceededError: one cannot be converted, and the task must end.
+        """
+        batches: list[ValueBatch] = []
+        for start in range(0, len(messages), BATCH):
+            some = messages[start : start + BATCH]
+            batch = self._values_at_once(some) if self._only_values_matter(some) else None
+            batches += _by_schema(self._one_by_one(some)) if batch is None else [batch]
+        return batches
+
+    def convert_all(self, messages: Sequence[Any]) -> list[SinkRecord]:
+        """Raw messages, in order; without those that are dropped.
+
+        Raises:
+            ToleranceExceededError: one cannot be converted, and the task must end.
+        """
+        if not self.takes_batches:
+            return self._one_by_one(messages)
+        records: list[SinkRecord] = []
+        for start in range(0, len(messages), BATCH):
+            some = messages[start : start + BATCH]
+            found = self._records_at_once(some)
+            records += self._one_by_one(some) if found is None else found
+        return records
+
+    def _one_by_one(self, messages: Sequence[Any]) -> list[SinkRecord]:
+        converted = map(self.convert, map(consumed, messages))
+        return [record for record in converted if record is not None]
+
+    def _only_values_matter(self, messages: Sequence[Any]) -> bool:
+        """Whether keys and headers of these messages, which nobody will look at, can be read."""
+        if not self._reads_any_header and have_headers(messages):
+            return False
+        if self._reads_any_key:
+            return True
+        return self._read_keys is not None and self._keys_at_once(messages) is not None
+
+    def _keys_at_once(self, messages: Sequence[Any]) -> ValueBatch | None:
+        keys = keys_of(messages)
+        try:
+            if keys is not None:
+                return None if self._read_keys is None else self._read_keys(keys)
+            none = self._key.to_connect_data("", None)
+        except Exception:
+            return None
+        return ValueBatch(none.schema, [none.value] * len(messages))
+
+    def _values_at_once(self, messages: Sequence[Any]) -> ValueBatch | None:
+        """None if that is not possible: one by one it shows why."""
+        if self._read_values is None:
+            return None
+        try:
+            batch = self._read_values(values_of(messages))
+            return self._chain.change_batch(batch) if self._transforms else batch
+        except Exception:
+            return None
+
+    def _records_at_once(self, messages: Sequence[Any]) -> list[SinkRecord] | None:
+        if have_headers(messages):
+            return None
+        keys = self._keys_at_once(messages)
+        values = None if keys is None else self._values_at_once(messages)
+        if keys is None or values is None:
+            return None
+        key_schema, value_schema, types = keys.schema, values.schema, _TIMESTAMP_TYPES
+        return [
+            consumed_record(place, types[place[-1]], key_schema, key, value_schema, value)
+            for place, key, value in zip(places_of(messages), keys.rows, values.rows, strict=True)
+        ]
 
     def convert(self, original: ConsumedRecord) -> SinkRecord | None:
         """One record; None if it is dropped.
@@ -238,3 +369,12 @@ class SinkPipeline(_Pipeline):
             header = self._header.to_connect_header(original.topic, name, data)
             converted.append(Header(name, header.value, header.schema))
         return tuple(converted)
+
+
+def _by_schema(records: Sequence[SinkRecord]) -> list[ValueBatch]:
+    """The values of records, in order; those that follow each other and have one schema together."""
+    batches: list[ValueBatch] = []
+    for _, group in itertools.groupby(records, key=lambda record: id(record.value_schema)):
+        some = list(group)
+        batches.append(ValueBatch(some[0].value_schema, [record.value for record in some]))
+    return batches

@@ -7,6 +7,7 @@ once.
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seamark.connector.sink import SinkTask, SinkTaskContext, TopicPartition
+from seamark.engine.converters.batches import is_kept
 from seamark.engine.errant_records import ErrantRecords
 from seamark.engine.lease_client import LeaseClient
 from seamark.engine.pipeline import SinkPipeline
@@ -62,7 +64,8 @@ class SinkLoop:
         self._paused: frozenset[TopicPartition] = frozenset()
         self._topics = {partition.topic for partition in start}
         self._next_commit = time.monotonic() + limits.commit_interval_s
-        self._takes_values = pipeline.keeps_value_bytes and getattr(type(task), "put_values", None) is not None
+        self._takes_values = pipeline.keeps_value_bytes and _has(task, "put_values")
+        self._takes_batches = pipeline.takes_batches and _has(task, "put_batches")
         self.last_record_at = time.monotonic()
 
     def run(self) -> None:
@@ -113,16 +116,10 @@ class SinkLoop:
 
     def _deliver(self, messages: list[Any]) -> bool:
         """Put the records; False if the task was told to stop before they could be: they stay uncommitted."""
-        if self._takes_values:
-            values = values_of(messages)
-            delivered = not values or self._put(lambda: self._task.put_values(values))  # type: ignore[misc]
+        if not messages and (self._takes_values or self._takes_batches):
+            delivered = True
         else:
-            originals = [consumed(message) for message in messages]
-            if self._errant is not None:
-                self._errant.remember(originals)
-            converted = map(self._pipeline.convert, originals)
-            records = [record for record in converted if record is not None]
-            delivered = self._put(lambda: self._task.put(records))
+            delivered = self._put(self._put_of_values(messages) or self._put_of_records(messages))
         if delivered:
             self._current.update(self._consumer.positions())
         if messages and delivered:
@@ -131,6 +128,20 @@ class SinkLoop:
             if len(self._progress.topics) < len(self._topics):
                 self._progress.topics = sorted({*self._progress.topics, *(message.topic() for message in messages)})
         return delivered
+
+    def _put_of_values(self, messages: list[Any]) -> Callable[[], None] | None:
+        """What to call if the task is content with values; None if it is not, or if these records need a look."""
+        task: Any = self._task
+        if self._takes_values and self._pipeline.can_stay_bytes(messages):
+            return functools.partial(task.put_values, values_of(messages))
+        if self._takes_batches:
+            return functools.partial(task.put_batches, self._pipeline.convert_values(messages))
+        return None
+
+    def _put_of_records(self, messages: list[Any]) -> Callable[[], None]:
+        if self._errant is not None:
+            self._errant.remember([consumed(message) for message in messages])
+        return functools.partial(self._task.put, self._pipeline.convert_all(messages))
 
     def _put(self, put: Callable[[], None]) -> bool:
         while True:
@@ -214,3 +225,8 @@ class SinkLoop:
             if partition in self._committed:
                 self._consumer.seek(partition, self._committed[partition])
                 self._current[partition] = self._committed[partition]
+
+
+def _has(task: SinkTask, method: str) -> bool:
+    """Whether the task has this in place of `put`: a subclass that has changed `put` alone wants that to be called."""
+    return getattr(task, method, None) is not None and is_kept(type(task), "put", method)

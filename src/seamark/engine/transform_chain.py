@@ -11,7 +11,9 @@ from typing import cast
 
 from seamark.config.configdef import ConfigDef
 from seamark.config.connector_keys import common_config_def
+from seamark.connector.records import ValueBatch
 from seamark.connector.transform import Predicate, Record, Transformation
+from seamark.engine.converters.batches import by_field
 from seamark.engine.plugins import Plugins
 from seamark.engine.transform_config import (
     NEGATE,
@@ -74,6 +76,7 @@ class TransformChain:
         self.failed: FailedStage | None = None
         """Which stage raised, after `apply` did."""
         self._steps = _steps(self.stages)
+        self._changes = _changes_of_values(self.stages)
 
     @staticmethod
     def of(plugins: Plugins, config: Mapping[str, str]) -> TransformChain:
@@ -118,6 +121,21 @@ class TransformChain:
                 return None
             record = current
         return current
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether many values at once can be taken through: nothing but the value is looked at or changed."""
+        return self._changes is not None
+
+    def change_batch(self, batch: ValueBatch) -> ValueBatch:
+        """Many values after all transforms. Only for a chain that takes batches.
+
+        Raises:
+            Exception: one of them cannot be changed, or they are too different: each must be seen by itself.
+        """
+        for change in self._changes or ():
+            batch = change.change_batch(by_field(batch))
+        return batch
 
     def resume(self, failed: FailedStage, record: Record) -> Record | None:
         """Go on behind a stage that failed, with what took the place of its result. Raises as `apply` does."""
@@ -172,7 +190,7 @@ def _steps(stages: tuple[TransformStage, ...]) -> list[_Step]:
     group: list[PartChange] = []
     for index, stage in enumerate(stages):
         transformation = stage.transformation
-        is_change = stage.predicate is None and isinstance(transformation, PartChange)
+        is_change = stage.predicate is None and isinstance(transformation, PartChange) and transformation.is_change_all
         if is_change and group and group[-1].of_key == cast("PartChange", transformation).of_key:
             group.append(cast("PartChange", transformation))
             steps[-1] = _Step(_fused(group), steps[-1].first, index)
@@ -180,6 +198,19 @@ def _steps(stages: tuple[TransformStage, ...]) -> list[_Step]:
         group = [cast("PartChange", transformation)] if is_change else []
         steps.append(_Step(stage.apply, index, index))
     return steps
+
+
+def _changes_of_values(stages: tuple[TransformStage, ...]) -> list[PartChange] | None:
+    """The transforms, if they only change values, each without a look at anything else of the record."""
+    changes = []
+    for stage in stages:
+        change = stage.transformation
+        if stage.predicate is not None or not isinstance(change, PartChange) or change.of_key:
+            return None
+        if not change.takes_batches:
+            return None
+        changes.append(change)
+    return changes
 
 
 def _fused(group: list[PartChange]) -> Callable[[Record], Record]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from seamark.kafka.topic_partitions import TopicPartition
 
 # As functions: over a hundred thousand messages a call by name costs more than what it returns.
 _ERROR, _VALUE = confluent_kafka.Message.error, confluent_kafka.Message.value
+_KEY, _HEADERS = confluent_kafka.Message.key, confluent_kafka.Message.headers
+_TOPIC, _PARTITION = confluent_kafka.Message.topic, confluent_kafka.Message.partition
+_OFFSET, _TIMESTAMP = confluent_kafka.Message.offset, confluent_kafka.Message.timestamp
 _TIMESTAMP_TYPES = {
     confluent_kafka.TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
     confluent_kafka.TIMESTAMP_CREATE_TIME: "CreateTime",
@@ -146,6 +149,30 @@ class RecordConsumer:
 def values_of(messages: Sequence[Any]) -> list[bytes | None]:
     """The values of raw messages."""
     return list(map(_VALUE, messages))
+
+
+def keys_of(messages: Sequence[Any]) -> list[bytes | None] | None:
+    """The keys of raw messages; None if none has one."""
+    keys = list(map(_KEY, messages))
+    return None if keys.count(None) == len(keys) else keys
+
+
+def have_headers(messages: Sequence[Any]) -> bool:
+    """Whether one of the raw messages has headers."""
+    return any(map(_HEADERS, messages))
+
+
+def places_of(messages: Sequence[Any]) -> Iterator[tuple[str, int, int, int | None, str]]:
+    """Topic, partition, offset, timestamp and type of timestamp of raw messages."""
+    for topic, partition, offset, (kind, timestamp) in zip(
+        map(_TOPIC, messages),
+        map(_PARTITION, messages),
+        map(_OFFSET, messages),
+        map(_TIMESTAMP, messages),
+        strict=True,
+    ):
+        known = kind != confluent_kafka.TIMESTAMP_NOT_AVAILABLE
+        yield topic, partition, offset, timestamp if known else None, _TIMESTAMP_TYPES[kind]
 
 
 def consumed(message: Any) -> ConsumedRecord:

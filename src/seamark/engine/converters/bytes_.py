@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.java_names import java_class
-from seamark.connector.records import SchemaAndValue
+from seamark.connector.records import SchemaAndValue, ValueBatch
 from seamark.connector.schema import OPTIONAL_BYTES_SCHEMA, Schema, Type
 from seamark.errors import DataError
 
@@ -31,6 +31,10 @@ class ByteArrayConverter(Converter, HeaderConverter):
 
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
         return SchemaAndValue(OPTIONAL_BYTES_SCHEMA, data)
+
+    def read_batch(self, data: Sequence[bytes | None]) -> ValueBatch:
+        """Many values at once, as `to_connect_data` reads each."""
+        return ValueBatch(OPTIONAL_BYTES_SCHEMA, data)
 
     def from_connect_header(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
         return self.from_connect_data(topic, schema, value)

@@ -113,6 +113,13 @@ def to_java_string(value: Any, schema: Schema | None = None) -> str:
     Raises:
         DataError: bytes, of which Java prints an address, not the content.
     """
+    kind = type(value)
+    if kind is str:
+        return str(value)
+    if kind is int:
+        return repr(value)
+    if kind is dict and schema is None:
+        return "{" + ", ".join([f"{to_java_string(key)}={to_java_string(item)}" for key, item in value.items()]) + "}"
     if isinstance(value, str):
         return value
     if value is None:

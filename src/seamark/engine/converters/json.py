@@ -5,8 +5,9 @@ The bytes are those of Java's converter, and so is what it reads from bytes, dow
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -14,9 +15,11 @@ import orjson
 from seamark.config.configdef import ConfigDef, Importance, ValidString, Width
 from seamark.config.configdef import Type as ConfigType
 from seamark.connector.converter import Converter, HeaderConverter
-from seamark.connector.records import SchemaAndValue
+from seamark.connector.records import SchemaAndValue, ValueBatch
 from seamark.connector.schema import Schema
+from seamark.engine.converters.batches import of_one_schema
 from seamark.engine.converters.caching import LruCache
+from seamark.engine.converters.json_columns import Columns, read_maps, struct_columns, write_fields
 from seamark.engine.converters.json_fast import Plain, Unsure, compile_plain, dumps, plain_value
 from seamark.engine.converters.json_parsing import MISSING, Inexact, parse, parse_exact
 from seamark.engine.converters.json_readers import JsonReaders, Reader, read_schemaless
@@ -113,6 +116,7 @@ class JsonConverter(Converter, HeaderConverter):
         size: int = values["schemas.cache.size"]
         self._written: LruCache[Schema, tuple[Schema, bytes, Plain]] = LruCache(size)
         self._latest: tuple[Schema | None, bytes, Plain] = (None, b'{"schema":null,"payload":', plain_value)
+        self._latest_fields: tuple[Schema | None, list[tuple[str, Columns]] | None] = (None, None)
         self._read_schemas: LruCache[str, tuple[Schema | None, Reader]] = LruCache(size)
         self._envelopes: list[tuple[bytes, Schema | None, Reader]] = []
         self._content = self._schema_content(values["schema.content"])
@@ -137,6 +141,25 @@ class JsonConverter(Converter, HeaderConverter):
         except Unsure:
             payload = self._writer.write(latest, value).encode()
         return b"%b%b}" % (start, payload) if self._with_schemas else payload
+
+    def write_batch(self, topic: str, batch: ValueBatch) -> list[bytes | None]:
+        """Many values at once, as `from_connect_data` writes each."""
+        if batch.fields is not None:
+            with contextlib.suppress(Unsure):  # then each is looked at
+                return self._in_envelopes(batch.schema, write_fields(batch, self._field_writers(batch.schema)))
+        schema, write = batch.schema, self.from_connect_data
+        return [write(topic, schema, value) for value in batch.rows]
+
+    def _in_envelopes(self, schema: Schema | None, payloads: list[bytes]) -> list[bytes | None]:
+        if not self._with_schemas:
+            return list(payloads)
+        start = self._latest[1] if schema is self._latest[0] else self._schema_parts(schema)[1]
+        return [b"%b%b}" % (start, payload) for payload in payloads]
+
+    def _field_writers(self, schema: Schema | None) -> list[tuple[str, Columns]] | None:
+        if self._latest_fields[0] is not schema:
+            self._latest_fields = (schema, None if schema is None else struct_columns(schema, self._writer))
+        return self._latest_fields[1]
 
     def _schema_parts(self, schema: Schema | None) -> tuple[Schema | None, bytes, Plain]:
         if schema is None:
@@ -167,6 +190,15 @@ class JsonConverter(Converter, HeaderConverter):
             return self._read(data, parse(data))
         except Inexact:
             return self._read(data, parse_exact(data))
+
+    def read_batch(self, data: Sequence[bytes | None]) -> ValueBatch:
+        """Many values at once, as `to_connect_data` reads each. Raises also if their schemas differ."""
+        if not self._with_schemas:
+            with contextlib.suppress(ValueError, Inexact):  # tombstones, and what Jackson reads beyond JSON
+                nodes = list(map(orjson.loads, data))  # type: ignore[arg-type]
+                found = read_maps(nodes)
+                return ValueBatch(None, list(map(read_schemaless, nodes))) if found is None else found
+        return of_one_schema([self.to_connect_data("", each) for each in data])
 
     def _read(self, data: bytes, node: Any) -> SchemaAndValue:
         if not self._with_schemas:

@@ -32,7 +32,7 @@ class _Nothing:
 
 Plain = Callable[[Any], Any]
 
-_OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _BEYOND_BMP = re.compile(rb"[\xf0-\xf4]")
 _MAX = (1 << 63) - 1
 
@@ -44,12 +44,17 @@ def dumps(plain: Any) -> bytes:
         Unsure: Jackson might write something else.
     """
     try:
-        data = orjson.dumps(plain, option=_OPTIONS)
+        data = orjson.dumps(plain, option=OPTIONS)
     except (TypeError, RecursionError) as error:
         raise Unsure from error
-    if b"\\u00" in data or (not data.isascii() and _BEYOND_BMP.search(data) is not None):
+    if not is_as_jackson_writes(data):
         raise Unsure
     return data
+
+
+def is_as_jackson_writes(data: bytes) -> bool:
+    """Whether some JSON has nothing in it that Jackson escapes in another way."""
+    return b"\\u00" not in data and (data.isascii() or _BEYOND_BMP.search(data) is None)
 
 
 def plain_value(value: Any) -> Any:

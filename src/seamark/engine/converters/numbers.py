@@ -7,12 +7,13 @@ schema every number that fits is written.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.java_names import java_class
 from seamark.connector.numbers import Float32, Int8, Int16, Int32
-from seamark.connector.records import SchemaAndValue
+from seamark.connector.records import SchemaAndValue, ValueBatch
 from seamark.connector.schema import (
     OPTIONAL_FLOAT32_SCHEMA,
     OPTIONAL_FLOAT64_SCHEMA,
@@ -64,6 +65,10 @@ class _NumberConverter(Converter, HeaderConverter):
                 f"is not {self._layout.size}"
             )
         return SchemaAndValue(self._schema, self._layout.unpack(data)[0])
+
+    def read_batch(self, data: Sequence[bytes | None]) -> ValueBatch:
+        """Many values at once, as `to_connect_data` reads each."""
+        return ValueBatch(self._schema, [self.to_connect_data("", each).value for each in data])
 
     def from_connect_header(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
         return self.from_connect_data(topic, schema, value)

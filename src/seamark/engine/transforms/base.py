@@ -6,10 +6,13 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from seamark.config.configdef import ConfigDef, Importance, Type
+from seamark.connector.records import SourceRecord, ValueBatch
 from seamark.connector.schema import Schema
 from seamark.connector.transform import Record, Transformation
+from seamark.engine.converters.batches import Uneven, is_kept
 from seamark.engine.transforms.copies import with_key, with_value
 
+_NO_RECORD = SourceRecord("")
 VERSION = "4.2.0"  # of the transforms of Kafka Connect that ours behave as
 
 
@@ -29,8 +32,11 @@ class PartChange(PartTransformation):
     """A transform that changes nothing but the key or the value.
 
     A chain runs several of them in a row without a record between each two, so `change` must depend on nothing but
-    its arguments.
+    its arguments. If it does not depend on the record either, it may run on many values at once.
     """
+
+    ignores_record: bool = False
+    """Whether `change` looks at nothing but the schema and the key or value."""
 
     @abstractmethod
     def change(self, record: Record, schema: Schema | None, part: Any) -> tuple[Schema | None, Any]:
@@ -41,6 +47,47 @@ class PartChange(PartTransformation):
             schema: Of the key or value.
             part: The key or value.
         """
+
+    def change_fields(self, batch: ValueBatch) -> ValueBatch | None:
+        """What `change` makes of many values that are given by field; None if that must be seen one by one."""
+        return None
+
+    def change_batch(self, batch: ValueBatch) -> ValueBatch:
+        """What `change` makes of many values.
+
+        Raises:
+            Uneven: their schemas differ then.
+            Exception: one of them cannot be changed.
+        """
+        if batch.fields is not None:
+            found = self.change_fields(batch)
+            if found is not None:
+                return found
+        given, change = batch.schema, self.change
+        changed = [change(_NO_RECORD, given, part) for part in batch.rows]
+        schema = changed[0][0] if changed else given
+        if any(each[0] is not schema for each in changed):
+            raise Uneven
+        return ValueBatch(schema, [part for _, part in changed])
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether many values at once are changed as each is by itself."""
+        kind = type(self)  # of a subclass, anybody's, which may have changed some of it
+        return (
+            self.ignores_record
+            and is_kept(kind, "change", "ignores_record")
+            and self.is_change_all
+            and all(
+                getattr(kind, many) is getattr(PartChange, many) or is_kept(kind, "change", many)
+                for many in ("change_batch", "change_fields")
+            )
+        )
+
+    @property
+    def is_change_all(self) -> bool:
+        """Whether `apply` does what `change` says and no more."""
+        return type(self).apply is PartChange.apply
 
     def apply(self, record: Record) -> Record:
         if self.of_key:

@@ -11,16 +11,17 @@ from typing import Any
 from seamark.config.configdef import Check, ConfigDef, Importance
 from seamark.config.configdef import Type as ConfigType
 from seamark.config.validators import invalid
+from seamark.connector.records import ValueBatch
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
 from seamark.engine.converters.java_maps import hash_map
 from seamark.engine.transforms.base import PartChange, define_replace_null
-from seamark.engine.transforms.cast_values import OUTPUT_TYPES, caster, check_input, type_names
+from seamark.engine.transforms.cast_values import OUTPUT_TYPES, cast_column, caster, check_input, type_names
 from seamark.engine.transforms.lists import split_pair
-from seamark.engine.transforms.maps import map_copier
+from seamark.engine.transforms.maps import copied_fields, map_copier
 from seamark.engine.transforms.requirements import require_map, require_struct
 from seamark.engine.transforms.schemas import changed, fields_of, schema_cache, with_default
-from seamark.engine.transforms.structs import Changes, copied
+from seamark.engine.transforms.structs import Changes, copied, copied_columns
 from seamark.errors import ConfigError
 
 PURPOSE = "cast types"
@@ -28,6 +29,8 @@ PURPOSE = "cast types"
 
 class Cast(PartChange):
     """`org.apache.kafka.connect.transforms.Cast`."""
+
+    ignores_record = True
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -65,6 +68,18 @@ class Cast(PartChange):
         struct = require_struct(part, PURPOSE, schema)
         values = copied(struct, with_defaults=self._with_defaults, changes=changes)
         return updated, Struct.trusted(updated, values)
+
+    def change_fields(self, batch: ValueBatch) -> ValueBatch | None:
+        if self._whole is not None:
+            return None
+        if batch.schema is None:
+            fields = copied_fields(batch, self._casts)
+            for name, cast in self._schemaless.items():
+                fields[name] = cast_column(cast, self._casts[name], fields[name])
+            return ValueBatch.by_field(None, fields)
+        updated, changes = self._plan(batch.schema)
+        columns = copied_columns(batch, changes)
+        return None if columns is None else ValueBatch.by_field(updated, columns)
 
     def _apply_schemaless(self, value: Any) -> Any:
         if self._whole_schemaless is not None:

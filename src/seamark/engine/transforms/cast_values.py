@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +11,7 @@ from seamark.connector import logical
 from seamark.connector.java_names import java_class
 from seamark.connector.numbers import Float32, Int8, Int16, Int32
 from seamark.connector.schema import Schema, Struct, Type
+from seamark.engine.converters.java_columns import java_doubles
 from seamark.engine.converters.java_text import java_double, java_float
 from seamark.engine.transforms import java_numbers
 from seamark.engine.transforms.date_parsing import SimpleDateFormat
@@ -21,6 +22,7 @@ BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 OUTPUT_TYPES = (*BITS, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN, Type.STRING)
 INPUT_TYPES = (*OUTPUT_TYPES, Type.BYTES)
 _NARROW: dict[Type, type[Any]] = {Type.INT8: Int8, Type.INT16: Int16, Type.INT32: Int32, Type.FLOAT32: Float32}
+_PRIMITIVE = frozenset({str, int, float, bool})
 _TEMPORAL = frozenset(kind.LOGICAL_NAME for kind in (logical.Date, logical.Time, logical.Timestamp))
 _TIME, _DATE, _TIMESTAMP = map(SimpleDateFormat, ("HH:mm:ss.SSS'Z'", "yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"))
 
@@ -35,7 +37,8 @@ def caster(schema: Schema | None, target: Type) -> Callable[[Any], Any]:
         narrow = _NARROW.get(target)
 
         def cast_schemaless(value: Any) -> Any:
-            check_input(_type_of(value))
+            if type(value) not in _PRIMITIVE:
+                check_input(_type_of(value))
             result = convert(value, None)
             return result if narrow is None else narrow(result)
 
@@ -51,6 +54,17 @@ def caster(schema: Schema | None, target: Type) -> Callable[[Any], Any]:
         return convert(value, given)
 
     return cast
+
+
+def cast_column(cast: Callable[[Any], Any], target: Type, column: Sequence[Any]) -> list[Any]:
+    """What a function of `caster` for values without a schema makes of many; None stays None."""
+    if target is Type.STRING:
+        kinds = set(map(type, column))
+        if kinds == {float}:
+            return java_doubles(column)
+        if kinds == {int}:
+            return list(map(repr, column))
+    return [None if value is None else cast(value) for value in column]
 
 
 def check_input(type: Type) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from seamark.connector.records import Headers, SinkRecord, SourceRecord
+from seamark.connector.records import Headers, SinkRecord, SourceRecord, TimestampType
 from seamark.connector.schema import Schema
 from seamark.connector.transform import Record
 
@@ -35,6 +35,34 @@ def _slots(cls: type[Any]) -> list[Callable[[Any, Any], None]]:
     SinkRecord
 )[8:]
 _new = object.__new__
+
+
+def consumed_record(
+    place: tuple[str, int, int, int | None, str],
+    timestamp_type: TimestampType,
+    key_schema: Schema | None,
+    key: Any,
+    value_schema: Schema | None,
+    value: Any,
+) -> SinkRecord:
+    """A record without headers as it came from a topic; `place` is what `seamark.kafka.consumer.places_of` gives."""
+    made: Any = _new(SinkRecord)
+    topic, partition, offset, timestamp, _ = place
+    _topic(made, topic)
+    _value(made, value)
+    _key(made, key)
+    _value_schema(made, value_schema)
+    _key_schema(made, key_schema)
+    _kafka_partition(made, partition)
+    _timestamp(made, timestamp)
+    _headers(made, ())
+    _kafka_offset(made, offset)
+    _timestamp_type(made, timestamp_type)
+    _original_topic(made, topic)
+    _original_kafka_partition(made, partition)
+    _original_kafka_offset(made, offset)
+    found: SinkRecord = made
+    return found
 
 
 def with_value(record: Record, schema: Schema | None, value: Any) -> Record:

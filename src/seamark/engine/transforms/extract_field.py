@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seamark.config.configdef import ConfigDef, Importance, Type
+from seamark.connector.records import ValueBatch
 from seamark.connector.schema import Schema
 from seamark.connector.transform import Record
 from seamark.engine.transforms.base import PartChange, define_replace_null
@@ -19,6 +20,8 @@ PURPOSE = "field extraction"
 
 class ExtractField(PartChange):
     """`org.apache.kafka.connect.transforms.ExtractField`."""
+
+    ignores_record = True
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -40,6 +43,15 @@ class ExtractField(PartChange):
         updated = self._schema(schema)
         found = None if struct is None else self._path.value_from_struct(struct, with_defaults=self._with_defaults)
         return updated, found
+
+    def change_fields(self, batch: ValueBatch) -> ValueBatch | None:
+        if len(self._path.steps) != 1:
+            return None
+        fields, name = batch.fields or {}, self._path.steps[0]
+        if batch.schema is None:
+            return ValueBatch(None, fields.get(name) or [None] * batch.count)
+        updated = self._schema(batch.schema)
+        return ValueBatch(updated, fields[name]) if updated.default is None else None
 
     def _schema_of_field(self, schema: Schema) -> Schema:
         field = self._path.field_from(schema)

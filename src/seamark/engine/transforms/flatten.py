@@ -42,6 +42,8 @@ class _Branch:
 class Flatten(PartChange):
     """`org.apache.kafka.connect.transforms.Flatten`."""
 
+    ignores_record = True
+
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef().define(

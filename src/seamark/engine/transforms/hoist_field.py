@@ -7,6 +7,7 @@ from typing import Any
 
 from seamark.config.configdef import ConfigDef, Importance
 from seamark.config.configdef import Type as ConfigType
+from seamark.connector.records import ValueBatch
 from seamark.connector.schema import Schema, Struct, Type, validate_value
 from seamark.connector.transform import Record
 from seamark.engine.transforms.base import PartChange
@@ -15,6 +16,8 @@ from seamark.engine.transforms.schemas import members_of, schema_cache
 
 class HoistField(PartChange):
     """`org.apache.kafka.connect.transforms.HoistField`."""
+
+    ignores_record = True
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -33,6 +36,18 @@ class HoistField(PartChange):
         if type(part) is not str or schema.type is not Type.STRING:  # lines of text are what is hoisted most
             validate_value(schema, part, self._name)
         return updated, Struct.trusted(updated, {self._name: part})
+
+    def change_batch(self, batch: ValueBatch) -> ValueBatch:
+        schema, rows = batch.schema, batch.rows
+        if not batch.count:
+            return super().change_batch(batch)
+        if schema is None:
+            return ValueBatch.by_field(None, {self._name: rows})
+        updated = self._updated(schema)
+        if schema.type is not Type.STRING or set(map(type, rows)) != {str}:
+            for part in rows:
+                validate_value(schema, part, self._name)
+        return ValueBatch.by_field(updated, {self._name: rows})
 
 
 class HoistFieldKey(HoistField):

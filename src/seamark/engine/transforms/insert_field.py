@@ -12,6 +12,7 @@ from seamark.config.configdef import Type as ConfigType
 from seamark.config.validators import invalid
 from seamark.connector.logical import Timestamp
 from seamark.connector.numbers import Int32
+from seamark.connector.records import ValueBatch
 from seamark.connector.schema import (
     INT32_SCHEMA,
     INT64_SCHEMA,
@@ -26,10 +27,10 @@ from seamark.connector.schema import (
 from seamark.connector.transform import Record
 from seamark.engine.converters.java_maps import hash_map_copy
 from seamark.engine.transforms.base import PartChange, define_replace_null
-from seamark.engine.transforms.maps import map_copier
+from seamark.engine.transforms.maps import copied_fields, map_copier
 from seamark.engine.transforms.requirements import require_map, require_sink_record, require_struct
 from seamark.engine.transforms.schemas import changed, fields_of, schema_cache
-from seamark.engine.transforms.structs import copied, required
+from seamark.engine.transforms.structs import copied, copied_columns, required
 from seamark.errors import ConfigError
 
 PURPOSE = "field insertion"
@@ -52,6 +53,8 @@ class _Insertion:
 
 class InsertField(PartChange):
     """`org.apache.kafka.connect.transforms.InsertField`."""
+
+    ignores_record = False  # unless nothing but a fixed value is inserted
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -104,6 +107,7 @@ class InsertField(PartChange):
         self._with_defaults: bool = values["replace.null.with.default"]
         # The fixed value, which is always the last, needs no call per record.
         self._varying = self._insertions[: -1 if self._static is not None else None]
+        self.ignores_record = not self._varying
         self._plain = [(insertion.name, insertion.plain) for insertion in self._varying]
         self._static_name = self._insertions[-1].name
         self._updated = schema_cache(self._update)
@@ -126,6 +130,18 @@ class InsertField(PartChange):
         if self._static is not None:
             values[self._static_name] = self._static
         return updated, Struct.trusted(updated, values)
+
+    def change_fields(self, batch: ValueBatch) -> ValueBatch | None:
+        static = [self._static] * batch.count
+        if batch.schema is None:
+            fields = copied_fields(batch, (self._static_name,))
+            fields[self._static_name] = static
+            return ValueBatch.by_field(None, fields)
+        columns = copied_columns(batch)
+        if columns is None:
+            return None
+        columns[self._static_name] = static
+        return ValueBatch.by_field(self._updated(batch.schema), columns)
 
     def _apply_schemaless(self, record: Record, value: Any) -> dict[Any, Any]:
         source = require_map(value, PURPOSE)

@@ -5,9 +5,10 @@ The records of a topic have few sets of keys, so what becomes of a set of keys i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from seamark.connector.records import ValueBatch
 from seamark.engine.converters.java_maps import hash_map_copy
 
 Made = TypeVar("Made")
@@ -53,3 +54,16 @@ def map_copier(extra: Iterable[str]) -> Callable[[Mapping[Any, Any]], dict[Any, 
         return {key: get(key) for key in keys}
 
     return copy
+
+
+def copied_fields(batch: ValueBatch, extra: Iterable[str]) -> dict[str, Sequence[Any]]:
+    """The fields of maps as the function of `map_copier` copies each of them."""
+    fields = batch.fields or {}
+    ordered = hash_map_copy(dict.fromkeys((*fields, *extra)), len(fields))
+    nulls = [None] * batch.count
+    return {name: fields.get(name, nulls) for name in ordered}
+
+
+def changed_column(column: Sequence[Any], change: Callable[[Any], Any]) -> list[Any]:
+    """What becomes of the values of a field, of which only those that are not None are changed."""
+    return [None if value is None else change(value) for value in column]

@@ -11,16 +11,17 @@ from seamark.config.configdef import ConfigDef, Importance, NonEmptyString
 from seamark.config.configdef import Type as ConfigType
 from seamark.connector import logical
 from seamark.connector.java_names import java_class
+from seamark.connector.records import ValueBatch
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.connector.transform import Record
 from seamark.engine.converters.java_maps import sized_hash_map
 from seamark.engine.transforms import java_numbers
 from seamark.engine.transforms.base import PartChange, define_replace_null
 from seamark.engine.transforms.lists import DistinctList
-from seamark.engine.transforms.maps import map_copier
+from seamark.engine.transforms.maps import changed_column, copied_fields, map_copier
 from seamark.engine.transforms.requirements import require_map, require_struct
 from seamark.engine.transforms.schemas import fields_of, schema_cache
-from seamark.engine.transforms.structs import Changes, copied
+from seamark.engine.transforms.structs import Changes, copied, copied_columns
 from seamark.errors import DataError
 
 PURPOSE = "mask fields"
@@ -46,6 +47,8 @@ _UNMASKABLE = ("[B", "org.apache.kafka.connect.data.Struct")
 
 class MaskField(PartChange):
     """`org.apache.kafka.connect.transforms.MaskField`."""
+
+    ignores_record = True
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -89,9 +92,21 @@ class MaskField(PartChange):
         for name in self._fields:
             found = result[name]
             if found is not None:
-                mask = self._by_type.get(type(found)) or self._learn(found)
-                result[name] = mask(found)
+                result[name] = self._masked(found)
         return None, result
+
+    def change_fields(self, batch: ValueBatch) -> ValueBatch | None:
+        if batch.schema is None:
+            fields = copied_fields(batch, self._fields)
+            for name in self._fields:
+                fields[name] = changed_column(fields[name], self._masked)
+            return ValueBatch.by_field(None, fields)
+        columns = copied_columns(batch, self._changes(batch.schema))
+        return None if columns is None else ValueBatch.by_field(batch.schema, columns)
+
+    def _masked(self, value: Any) -> Any:
+        """A value without a schema, masked."""
+        return (self._by_type.get(type(value)) or self._learn(value))(value)
 
     def _make_changes(self, schema: Schema) -> Changes:
         fields = set(self._fields)

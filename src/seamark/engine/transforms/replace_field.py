@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from seamark.config.configdef import Check, ConfigDef, Importance
 from seamark.config.configdef import Type as ConfigType
 from seamark.config.validators import invalid
+from seamark.connector.records import ValueBatch
 from seamark.connector.schema import Field, Schema, Struct, Type, validate_value
 from seamark.connector.transform import Record
 from seamark.engine.converters.java_maps import sized_hash_map
@@ -35,6 +36,8 @@ class _Plan(NamedTuple):
 
 class ReplaceField(PartChange):
     """`org.apache.kafka.connect.transforms.ReplaceField`."""
+
+    ignores_record = True
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -88,6 +91,17 @@ class ReplaceField(PartChange):
             get = values.get
             return updated, Struct.trusted(updated, {name: get(original) for name, original in names})
         return updated, Struct.trusted(updated, self._careful(values, sources))
+
+    def change_fields(self, batch: ValueBatch) -> ValueBatch | None:
+        fields = batch.fields or {}
+        if batch.schema is None:
+            updated, kept = None, {name: fields[original] for name, original in self._names(fields)}
+        else:
+            updated, names, _, needed = self._plan(batch.schema)
+            if needed is None or any(None in fields[name] for name in needed):
+                return None
+            kept = {name: fields[original] for name, original in names}
+        return ValueBatch.by_field(updated, kept) if kept else None
 
     def _careful(self, values: Mapping[str, Any], sources: list[tuple[Field, Field | None, bool]]) -> dict[str, Any]:
         """The values where some may be missing, be null and have a default, or not fit."""

@@ -18,6 +18,8 @@ from seamark.errors import ConfigError, DataError
 class SetSchemaMetadata(PartChange):
     """`org.apache.kafka.connect.transforms.SetSchemaMetadata`."""
 
+    ignores_record = True
+
     @classmethod
     def config_def(cls) -> ConfigDef:
         return define_replace_null(

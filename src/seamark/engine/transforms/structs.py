@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from seamark.connector.records import ValueBatch
 from seamark.connector.schema import Schema, Struct
+from seamark.engine.transforms.maps import changed_column
 from seamark.errors import DataError
 
 Changes = Mapping[str, Callable[[Any], Any]]
@@ -45,6 +47,16 @@ def copied(struct: Struct, *, with_defaults: bool, changes: Changes = UNCHANGED)
             raise required(name, inner)
         result[name] = value
     return result
+
+
+def copied_columns(batch: ValueBatch, changes: Changes = UNCHANGED) -> dict[str, Sequence[Any]] | None:
+    """The fields of structs as `copied` copies each of them; None where it would have to look for defaults."""
+    if batch.schema is None or batch.schema.field_defaults:
+        return None
+    fields = batch.fields or {}
+    return {
+        name: changed_column(column, changes[name]) if name in changes else column for name, column in fields.items()
+    }
 
 
 def required(name: str, schema: Schema) -> DataError:

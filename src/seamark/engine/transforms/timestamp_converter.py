@@ -28,6 +28,8 @@ PURPOSE = "converting timestamp formats"
 class TimestampConverter(PartChange):
     """`org.apache.kafka.connect.transforms.TimestampConverter`."""
 
+    ignores_record = True
+
     @classmethod
     def config_def(cls) -> ConfigDef:
         return define_replace_null(
