@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.converter_oracle import ConverterOracle, running_oracle
+from fixtures.registry_server import RegistryServer, running_registry
 from fixtures.two_workers import TwoWorkers
 from seamark.kafka.broker import EmbeddedBroker
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConverterOracle]:
     """Kafka Connect's own converters; mark the test `java`."""
     with running_oracle(tmp_path_factory.mktemp("oracle") / "log") as running:
+        yield running
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    """A schema registry of the test's own, over real HTTP."""
+    with running_registry() as running:
         yield running
 
 

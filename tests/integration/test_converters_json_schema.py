@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures.random_data import RandomData
-from fixtures.registry_server import RegistryServer, running_registry
+from fixtures.registry_server import RegistryServer
 from seamark.connector import logical
 from seamark.connector.schema import (
     BOOLEAN_SCHEMA,
@@ -34,12 +33,6 @@ from seamark.errors import ConfigError, DataError
 JSON_SCHEMA = "io.confluent.connect.json.JsonSchemaConverter"
 NULL = {"type": "null"}
 PERSON = Schema.struct({"id": INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA}, name="Person", version=2)
-
-
-@pytest.fixture
-def registry() -> Iterator[RegistryServer]:
-    with running_registry() as running:
-        yield running
 
 
 def converter_with(registry: RegistryServer, **config: str) -> JsonSchemaConverter:
