@@ -21,8 +21,11 @@ TIMEOUT_S: Final = 100.0
 STALE: Final = (
     "Cannot complete request momentarily due to stale configuration (typically caused by a concurrent config change)"
 )
+NO_LEADER: Final = (
+    "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+)
 # What a worker says while its group rebalances: nothing has been done, and the request can be repeated.
-_REBALANCING: Final = (STALE, "Request cannot be completed because a rebalance is expected")
+_REBALANCING: Final = (STALE, NO_LEADER, "Request cannot be completed because a rebalance is expected")
 RETRY: Final = "this operation can be safely retried"
 # Made once: loading the certificates costs more than most requests.
 _NO_TLS: Final = ssl.create_default_context()

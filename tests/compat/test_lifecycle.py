@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
-from compat.client import Connect, expect, path_of
+from compat.client import NO_LEADER, STALE, Connect, expect, path_of
 from compat.conftest import Files
 from compat.targets import Target
 from seamark.testing.waiting import eventually
@@ -214,5 +215,11 @@ def test_restart_of_a_task_of_a_stopped_connector(
     connect.create(name, files.source(name))
     connect.await_state(name, "RUNNING")
     connect.stop(name)
-    message = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
-    connect.refuses(connect.post(path_of(name, "tasks/0/restart")), 409, message, "restart-task-of-stopped")
+
+    def ask() -> list[httpx.Response]:
+        response = connect.call("POST", path_of(name, "tasks/0/restart"), settle=False)
+        assert STALE not in response.text
+        return [response]
+
+    (response,) = eventually(ask, 60)
+    connect.refuses(response, 409, NO_LEADER, "restart/task-of-stopped")
