@@ -16,6 +16,7 @@ from seamark.connector.numbers import Float32, Int8, Int16, Int32
 from seamark.connector.schema import Schema, Struct, Type
 from seamark.engine.converters.java_numbers import BITS
 from seamark.engine.converters.java_text import java_decimal, java_double, java_float, json_string
+from seamark.engine.transforms.errors import NullPointerError
 from seamark.errors import DataError
 
 _PYTHON_TYPES: tuple[tuple[type | tuple[type, ...], Type], ...] = (
@@ -102,6 +103,11 @@ class JsonWriter:
 
     def _map(self, schema: Schema | None, value: Mapping[Any, Any]) -> str:
         keys, values = (None, None) if schema is None else (schema.key_schema, schema.value_schema)
+        if schema is not None and keys is None:  # as a header of different things is read
+            raise NullPointerError(
+                'Cannot invoke "org.apache.kafka.connect.data.Schema.type()" because the return value of '
+                '"org.apache.kafka.connect.data.Schema.keySchema()" is null'
+            )
         if keys.type is Type.STRING if keys is not None else all(isinstance(key, str) for key in value):
             # A null key is written as text, and then may meet another one: the later value wins.
             members = {_as_text(self.write(keys, key)): self.write(values, item) for key, item in value.items()}

@@ -10,7 +10,7 @@ import struct
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from seamark.config.configdef import ConfigDef, Importance, Password, Type, ValidString
 from seamark.connector.converter import Converter
@@ -37,8 +37,12 @@ Parsed = TypeVar("Parsed")
 """What a converter knows about a schema of the registry."""
 
 
-def registry_config_def() -> ConfigDef:
-    """The keys of all converters with a schema registry."""
+Switch = tuple[str, bool, Importance, str]
+"""A setting that is true or false: its key, default, importance and doc."""
+
+
+def registry_config_def(*own: Switch) -> ConfigDef:
+    """The keys of all converters with a schema registry, and the switches of one."""
     definition = ConfigDef().define(
         "schema.registry.url",
         Type.LIST,
@@ -54,8 +58,18 @@ def registry_config_def() -> ConfigDef:
             "Whether data is written with the latest schema of the subject. Needs `auto.register.schemas=false`.",
         ),
         ("normalize.schemas", False, Importance.MEDIUM, "Whether the registry compares schemas in a normal form."),
+        (
+            "ignore.default.for.nullables",
+            False,
+            Importance.MEDIUM,
+            "Whether a null stays one in a field that has a default.",
+        ),
+        *own,
     ):
         definition.define(key, Type.BOOLEAN, default, importance=importance, doc=doc)
+    definition.define(
+        "schemas.cache.config", Type.INT, 1000, importance=Importance.LOW, doc="How many schemas are remembered."
+    )
     for kind in ("key", "value"):
         definition.define(
             f"{kind}.subject.name.strategy",
@@ -124,8 +138,13 @@ class RegistryConverter(Converter, Generic[Parsed]):
     """The registry's word for the kind of schema."""
     data_name: str
     """How messages call the data."""
+    unsupported: ClassVar[tuple[str, ...]] = ()
+    """Switches of Confluent's converter that cannot be on here."""
 
     def configure(self, config: Mapping[str, str], is_key: bool = False) -> None:
+        for key in self.unsupported:
+            if str(config.get(key, "false")).strip().lower() == "true":
+                raise ConfigError(f"{key}=true is not supported; leave it out", key=key, value=config[key])
         # Confluent accepts the settings of the client with or without this prefix.
         known = self.config_def()
         settings = dict(config)
@@ -148,17 +167,13 @@ class RegistryConverter(Converter, Generic[Parsed]):
         tls = {key.removeprefix(_CLIENT_PREFIX): value for key, value in config.items() if key.startswith(_SSL_PREFIX)}
         self.registry = SchemaRegistryClient(_client_config(values, headers, tls))
         self._encoders: LruCache[tuple[str, Schema | None], tuple[bytes, Callable[[bytearray, Any], None]]] = LruCache(
-            self.cache_size(values)
+            values["schemas.cache.config"]
         )
         self._latest: tuple[str, Schema | None, tuple[bytes, Callable[[bytearray, Any], None]]] | None = None
         self._decoders: dict[tuple[int, str], Callable[[bytes], SchemaAndValue]] = {}
         self.configure_data(values)
 
     # for the converters
-
-    @abstractmethod
-    def cache_size(self, values: Mapping[str, Any]) -> int:
-        """How many schemas are remembered."""
 
     @abstractmethod
     def configure_data(self, values: Mapping[str, Any]) -> None:
@@ -247,6 +262,9 @@ class RegistryConverter(Converter, Generic[Parsed]):
         return self.parse(schema.text, references)
 
     # from bytes
+
+    def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        return SchemaAndValue(None, None) if data is None else self.read(topic, data)
 
     def read(self, topic: str, data: bytes) -> SchemaAndValue:
         """The content of a message."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from seamark.config.configdef import ConfigDef, Importance, Type
+from seamark.config.configdef import ConfigDef, Importance
 from seamark.connector.records import SchemaAndValue
 from seamark.connector.schema import Schema
 from seamark.engine.converters.avro.decoding import Decoders, Input
@@ -19,21 +19,19 @@ from seamark.engine.converters.avro.settings import AvroSettings
 from seamark.engine.converters.avro.to_connect import ToConnect
 from seamark.engine.converters.avro.types import AvroType, parse
 from seamark.engine.converters.registry import RegistryConverter, registry_config_def
-from seamark.errors import ConfigError, DataError
-
-_UNSUPPORTED = ("generalized.sum.type.support", "discard.type.doc.default")
+from seamark.errors import DataError
 
 
 class AvroConverter(RegistryConverter[AvroType]):
     """`io.confluent.connect.avro.AvroConverter`."""
 
     schema_type = "AVRO"
+    unsupported = ("generalized.sum.type.support", "discard.type.doc.default")
     data_name = "Avro"
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        definition = registry_config_def()
-        for key, default, importance, doc in (
+        return registry_config_def(
             (
                 "enhanced.avro.schema.support",
                 False,
@@ -53,12 +51,6 @@ class AvroConverter(RegistryConverter[AvroType]):
                 "Whether characters that Avro does not allow in names are replaced.",
             ),
             (
-                "ignore.default.for.nullables",
-                False,
-                Importance.MEDIUM,
-                "Whether a null stays one in a field that has a default.",
-            ),
-            (
                 "allow.optional.map.keys",
                 False,
                 Importance.LOW,
@@ -70,20 +62,7 @@ class AvroConverter(RegistryConverter[AvroType]):
                 Importance.LOW,
                 "Whether a union with one branch is read as that branch.",
             ),
-        ):
-            definition.define(key, Type.BOOLEAN, default, importance=importance, doc=doc)
-        return definition.define(
-            "schemas.cache.config", Type.INT, 1000, importance=Importance.LOW, doc="How many schemas are remembered."
         )
-
-    def configure(self, config: Mapping[str, str], is_key: bool = False) -> None:
-        for key in _UNSUPPORTED:
-            if str(config.get(key, "false")).strip().lower() == "true":
-                raise ConfigError(f"{key}=true is not supported; leave it out", key=key, value=config[key])
-        super().configure(config, is_key)
-
-    def cache_size(self, values: Mapping[str, Any]) -> int:
-        return int(values["schemas.cache.config"])
 
     def configure_data(self, values: Mapping[str, Any]) -> None:
         names = AvroSettings.__dataclass_fields__
@@ -133,9 +112,6 @@ class AvroConverter(RegistryConverter[AvroType]):
                 raise DataError("Found null value for non-optional schema")
             return None
         return self.write(topic, schema, value)
-
-    def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
-        return SchemaAndValue(None, None) if data is None else self.read(topic, data)
 
 
 _ANYTHING = str(anything())

@@ -21,9 +21,7 @@ from seamark.engine.converters.jsonschema.data import JsonSchemaReaders, JsonSch
 from seamark.engine.converters.jsonschema.from_connect import FromConnect, JsonSchemaSettings
 from seamark.engine.converters.jsonschema.to_connect import ToConnect
 from seamark.engine.converters.registry import RegistryConverter, registry_config_def
-from seamark.errors import ConfigError, DataError
-
-_UNSUPPORTED = ("generalized.sum.type.support", "preserve.additional.properties", "json.fail.invalid.schema")
+from seamark.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -54,12 +52,12 @@ class JsonSchemaConverter(RegistryConverter[JsonSchema]):
     """`io.confluent.connect.json.JsonSchemaConverter`."""
 
     schema_type = "JSON"
+    unsupported = ("generalized.sum.type.support", "preserve.additional.properties", "json.fail.invalid.schema")
     data_name = "JSON Schema"
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        definition = registry_config_def()
-        for key, default, importance, doc in (
+        definition = registry_config_def(
             (
                 "object.additional.properties",
                 True,
@@ -73,20 +71,13 @@ class JsonSchemaConverter(RegistryConverter[JsonSchema]):
                 "Whether properties that are not required are read as optional fields.",
             ),
             (
-                "ignore.default.for.nullables",
-                False,
-                Importance.MEDIUM,
-                "Whether a null stays one in a field that has a default.",
-            ),
-            (
                 "flatten.singleton.unions",
                 True,
                 Importance.LOW,
                 "Whether a choice of one schema is read as that schema.",
             ),
-        ):
-            definition.define(key, Type.BOOLEAN, default, importance=importance, doc=doc)
-        definition.define(
+        )
+        return definition.define(
             "decimal.format",
             Type.STRING,
             "BASE64",
@@ -94,18 +85,6 @@ class JsonSchemaConverter(RegistryConverter[JsonSchema]):
             importance=Importance.LOW,
             doc="How decimals are written; both forms are read.",
         )
-        return definition.define(
-            "schemas.cache.config", Type.INT, 1000, importance=Importance.LOW, doc="How many schemas are remembered."
-        )
-
-    def configure(self, config: Mapping[str, str], is_key: bool = False) -> None:
-        for key in _UNSUPPORTED:
-            if str(config.get(key, "false")).strip().lower() == "true":
-                raise ConfigError(f"{key}=true is not supported; leave it out", key=key, value=config[key])
-        super().configure(config, is_key)
-
-    def cache_size(self, values: Mapping[str, Any]) -> int:
-        return int(values["schemas.cache.config"])
 
     def configure_data(self, values: Mapping[str, Any]) -> None:
         self._settings = JsonSchemaSettings(
@@ -170,6 +149,3 @@ class JsonSchemaConverter(RegistryConverter[JsonSchema]):
         if value is None and (schema is None or self._writer.write_or_leave_out(schema, None) is None):
             return None
         return self.write(topic, schema, value)
-
-    def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
-        return SchemaAndValue(None, None) if data is None else self.read(topic, data)
