@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from fixtures.transform_cases import TRANSFORM_CASES, random_case
 from fixtures.transform_oracle import Case
 from fixtures.transform_records import HEADERS, on_topic, zoo
-from fixtures.two_workers import (
+from fixtures.two_workers import TwoWorkers
+from fixtures.worker_outcomes import (
     TRANSFORMS,
     Outcome,
     RawRecord,
-    TwoWorkers,
-    alike,
+    assert_same_fates,
     combined,
     is_encodable,
     raw,
@@ -45,14 +45,6 @@ def cases_of(name: str) -> list[Case]:
     return [case for title, case in PLAIN_CASES.items() if title.partition("(")[0].partition("$")[0] == name]
 
 
-def assert_same_fates(java: Outcome, ours: Outcome, told: Mapping[Any, str]) -> None:
-    different = [record for record in told if not alike(java.fate(record), ours.fate(record))]
-    shown = "\n".join(f"{told[each]}\n  java: {java.fate(each)}\n  ours: {ours.fate(each)}" for each in different[:8])
-    assert not different, f"{len(different)} of {len(told)} records differ:\n{shown}"
-    assert java.errors
-    assert ours.errors == java.errors
-
-
 def consume(workers: TwoWorkers, cases: Sequence[Case]) -> tuple[Outcome, Outcome]:
     """All cases in one sink: every record is delivered or becomes a dead letter."""
     chains = {f"c{number}": case.config for number, case in enumerate(cases)}
@@ -61,7 +53,7 @@ def consume(workers: TwoWorkers, cases: Sequence[Case]) -> tuple[Outcome, Outcom
     for number, case in enumerate(cases):
         for record in case.records:
             encoded = raw(with_headers(record, (f"c{number}", "")))
-            if encoded is not None and (record.timestamp is None or record.timestamp > 0):
+            if encoded is not None:
                 told[len(records)] = f"{dict(case.config)}: {record}"
                 records.append(encoded)
     java, ours = workers.consume(records, {**WITH_SCHEMAS, **combined(chains)})
