@@ -38,8 +38,24 @@ def target(
     files = {} if kind.is_distributed else write_connector_files(directory / "connectors")
     made = kind(directory, broker.bootstrap_servers, connector_files=list(files.values()))
     made.start()
-    yield made
-    made.stop()
+    try:
+        _warm_up(made, directory)
+        yield made
+    finally:
+        made.stop()
+
+
+def _warm_up(target: Target, directory: Path) -> None:
+    """Let every worker do its first work, which takes it much longer than any that follows."""
+    client, topics = Connect(target), Topics(target.bootstrap_servers)
+    files, names = Files(directory, topics), [f"warm-up-{number}" for number in range(2 * target.worker_count)]
+    for name in names:
+        client.create(name, files.source(name, 1) | {"topic": f"{target.group}-{name}"})
+    for name in names:
+        eventually(lambda name=name: client.offsets(name), 240, f"{name} has not read its file")
+        expect(client.delete(path_of(name)), 204)
+    topics.close()
+    client.close()
 
 
 @pytest.fixture
