@@ -1,66 +1,121 @@
-"""Records per second through converters and transforms: JSON, with and without a chain of three transforms."""
+"""Records per second through converters and transforms: JSON, with and without a chain of three transforms.
+
+On a machine that has other work to do, the processor time per record says more than the clock; it is printed for both
+sides, and for each stage of Seamark's way.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench.setup import SINK, SOURCE, STRING, Bench, Timing, end_offset, heading, time_until
+import psutil
+
+from bench import stages
+from bench.setup import (
+    CONVERTERS,
+    SINK,
+    SOURCE,
+    Bench,
+    JavaSide,
+    Timing,
+    cmdline,
+    cpu_seconds,
+    end_offset,
+    heading,
+    median,
+    time_until,
+)
+from bench.stages import JSON, SINK_CHAIN, SOURCE_CHAIN
 from bench.throughput import Side, compare
 from seamark.kafka.producer import RecordProducer
-
-JSON = {
-    "key.converter": STRING,
-    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
-    "value.converter.schemas.enable": "false",
-}
-PACKAGE = "org.apache.kafka.connect.transforms"
-SINK_CHAIN = {
-    "transforms": "add,drop,cast",
-    "transforms.add.type": f"{PACKAGE}.InsertField$Value",
-    "transforms.add.static.field": "origin",
-    "transforms.add.static.value": "bench",
-    "transforms.drop.type": f"{PACKAGE}.ReplaceField$Value",
-    "transforms.drop.exclude": "note",
-    "transforms.drop.renames": "name:customer",
-    "transforms.cast.type": f"{PACKAGE}.Cast$Value",
-    "transforms.cast.spec": "amount:string",
-}
-SOURCE_CHAIN = {
-    "transforms": "hoist,add,cast",
-    "transforms.hoist.type": f"{PACKAGE}.HoistField$Value",
-    "transforms.hoist.field": "line",
-    "transforms.add.type": f"{PACKAGE}.InsertField$Value",
-    "transforms.add.static.field": "origin",
-    "transforms.add.static.value": "bench",
-    "transforms.cast.type": f"{PACKAGE}.ReplaceField$Value",
-    "transforms.cast.renames": "line:text",
-}
 
 
 def run(bench: Bench) -> None:
     count = bench.records // 4
-    with heading(f"JSON records, {count:,}: Kafka -> JsonConverter -> file"):
-        topic = _json_topic(bench, count)
-        compare(bench, "json pass-through", False, lambda b, side: _sink(b, side, topic, count, {}), 1.5)
-    with heading(f"JSON records, {count:,}: Kafka -> JsonConverter -> three transforms -> file"):
-        compare(bench, "json sink, 3 transforms", False, lambda b, side: _sink(b, side, topic, count, SINK_CHAIN), 0.8)
-    with heading(f"lines, {count:,}: file -> three transforms -> JsonConverter -> Kafka"):
-        lines = bench.lines(count)
-        compare(bench, "json source, 3 transforms", False, lambda b, side: _source(b, side, lines, count), 0.8)
+    values = _values(count)
+    topic = _json_topic(bench, values)
+    rows: list[tuple[str, str, Callable[[Bench, Side], Timing], float | None]] = [
+        (
+            "json as it is",
+            "Kafka -> StringConverter -> file",
+            lambda b, side: _sink(b, side, topic, CONVERTERS, sum(map(len, values)) + count, count),
+            1.5,
+        ),
+        (
+            "json sink",
+            "Kafka -> JsonConverter -> file",
+            lambda b, side: _sink(b, side, topic, JSON, _expected_size(count, False), count),
+            None,
+        ),
+        (
+            "json sink, 3 transforms",
+            "Kafka -> JsonConverter -> three transforms -> file",
+            lambda b, side: _sink(b, side, topic, JSON | SINK_CHAIN, _expected_size(count, True), count),
+            0.8,
+        ),
+        (
+            "json source, 3 transforms",
+            "file of lines -> three transforms -> JsonConverter -> Kafka",
+            lambda b, side: _source(b, side, bench.lines(count), count),
+            0.8,
+        ),
+    ]
+    for label, way, transfer, wanted in rows:
+        with heading(f"{way}, {count:,} records"):
+            processor = _Processor(transfer, count)
+            compare(bench, label, False, processor.timed, wanted)
+            processor.tell(bench, label)
+    with heading("where the time goes: processor time per record, without the clients"):
+        stages.run(bench, values)
 
 
-def _json_topic(bench: Bench, count: int) -> str:
-    topic = bench.topic("json")
-    values = [
+class _Processor:
+    """Transfers, with the processor time that a side spends on each."""
+
+    def __init__(self, transfer: Callable[[Bench, Side], Timing], count: int) -> None:
+        self._transfer, self._count = transfer, count
+        self._spent: dict[str, list[float]] = defaultdict(list)
+
+    def timed(self, bench: Bench, side: Side) -> Timing:
+        before = _processor_time(side)
+        timing = self._transfer(bench, side)
+        after = _processor_time(side)
+        self._spent[side.name].append(sum(spent - before.get(pid, 0.0) for pid, spent in after.items()))
+        return timing
+
+    def tell(self, bench: Bench, label: str) -> None:
+        """The medians, without the first transfer of each side, which warms it up. Starts of tasks are in them."""
+        for name, spent in self._spent.items():
+            each_us = median(spent[1:]) / self._count * 1e6
+            print(f"   {name:8} {each_us:>10.1f} us of processor time per record, from create to the end")
+            bench.results[f"{label}: {name} us of processor time"] = round(each_us, 1)
+
+
+def _processor_time(side: Side) -> dict[int, float]:
+    if isinstance(side, JavaSide):
+        return cpu_seconds(side.connect.pid or os.getpid())
+    broker = [child for child in psutil.Process().children() if "kafka.Kafka" in " ".join(cmdline(child))]
+    others = {pid for child in broker for pid in cpu_seconds(child.pid)}
+    return {pid: spent for pid, spent in cpu_seconds(os.getpid()).items() if pid not in others}
+
+
+def _values(count: int) -> list[bytes]:
+    return [
         json.dumps(
             {"id": number, "name": f"customer {number % 997}", "amount": number / 8, "note": "x" * 20, "paid": True}
         ).encode()
         for number in range(count)
     ]
+
+
+def _json_topic(bench: Bench, values: list[bytes]) -> str:
+    topic = bench.topic("json")
     producer = RecordProducer({"bootstrap.servers": bench.broker.bootstrap_servers})
     producer.send_batch(topic, values)
     producer.flush(60)
@@ -68,11 +123,10 @@ def _json_topic(bench: Bench, count: int) -> str:
     return topic
 
 
-def _sink(bench: Bench, side: Side, topic: str, count: int, chain: Mapping[str, str]) -> Timing:
+def _sink(bench: Bench, side: Side, topic: str, settings: Mapping[str, str], size: int, count: int) -> Timing:
     name = f"json-{uuid.uuid4().hex[:6]}"
     out: Path = bench.directory / f"{name}.txt"
-    config = {"connector.class": SINK, "tasks.max": "1", "file": str(out), "topics": topic, **JSON, **chain}
-    size = _expected_size(bench, count, bool(chain))
+    config = {"connector.class": SINK, "tasks.max": "1", "file": str(out), "topics": topic, **settings}
     created = time.monotonic()
     side.create(name, config)
     timing = time_until(lambda: out.stat().st_size if out.exists() else 0, size, created)
@@ -84,7 +138,7 @@ def _sink(bench: Bench, side: Side, topic: str, count: int, chain: Mapping[str, 
     return Timing(timing.seconds_from_create, timing.seconds_moving, round(timing.records * count / size))
 
 
-def _expected_size(bench: Bench, count: int, has_chain: bool) -> int:
+def _expected_size(count: int, has_chain: bool) -> int:
     """Of all lines, as Java prints a map."""
     total = 0
     for number in range(count):
