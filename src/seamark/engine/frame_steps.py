@@ -22,14 +22,8 @@ import pyarrow as pa
 from seamark.connector.records import SinkRecord, SourceRecord
 from seamark.connector.schema import Schema
 from seamark.engine.arrow_records import map_in_arrow
-from seamark.engine.frame_records import (
-    PipelineSpec,
-    RowSinkPipeline,
-    RowSourcePipeline,
-    consumed_records,
-    sink_rows,
-    type_number,
-)
+from seamark.engine.frame_records import PipelineSpec, RowSinkPipeline, RowSourcePipeline
+from seamark.engine.frame_rows import consumed_records, sink_rows, type_number
 from seamark.engine.frame_types import (
     HEADERS,
     TIMESTAMP,
