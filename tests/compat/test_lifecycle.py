@@ -63,7 +63,6 @@ def test_stopped_connector_keeps_its_config_and_has_no_tasks(connect: Connect, f
     assert expanded["info"]["tasks"] == expanded["status"]["tasks"] == []
 
 
-@pytest.mark.requirement("K875-28")
 def test_nothing_runs_while_it_is_stopped_or_paused(connect: Connect, files: Files, name: str) -> None:
     connect.create(name, files.source(name, 1))
     eventually(lambda: files.topics.values(name) == ["line0"], 60)
