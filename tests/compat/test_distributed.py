@@ -23,7 +23,6 @@ def topic(distributed: Target) -> ConfigTopic:
     return ConfigTopic(distributed)
 
 
-@pytest.mark.requirement("K980-15")
 @pytest.mark.requirement("K980-17")
 @pytest.mark.requirement("K875-41")
 @pytest.mark.parametrize("state", TARGET_STATES)
