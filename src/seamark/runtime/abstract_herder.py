@@ -263,7 +263,8 @@ class AbstractHerder(Herder):
             ):
                 target = TargetState.STARTED  # a state that a dead leader wrote for this name must not decide
             before = tuple(TaskId(name, task) for task in state.tasks(name))
-            slot = None if name in state.placements else self._slot_for(name)
+            # One that exists without a slot is on its way from one worker to another.
+            slot = None if exists or name in state.placements else self._slot_for(name)
             self._configs.put_connector_config(name, config, target, slot=slot)
             self._after_change(name)
             state = self._configs.snapshot()
@@ -384,9 +385,11 @@ class AbstractHerder(Herder):
     def _modify_offsets(self, name: str, work: Any) -> str:
         self._require_settled()
         self._require_leader()
+        self._checked_for_offsets(name)
+        self._await_stopped(name)  # without the lock: the connector may be on its way to another worker
         with self._change:
             config = self._checked_for_offsets(name)
-            self._await_stopped(name)
+            self._await_stopped(name, 0)
             if self._is_exactly_once(name, config):
                 try:
                     self._fence(name)
@@ -413,9 +416,9 @@ class AbstractHerder(Herder):
             raise RestError(400, NOT_STOPPED.format(name=name))
         return config
 
-    def _await_stopped(self, name: str) -> None:
+    def _await_stopped(self, name: str, timeout_s: float = STOPPED_WAIT_S) -> None:
         """Wait until the owner says that its tasks have ended: the wish alone does not end them."""
-        deadline = time.monotonic() + STOPPED_WAIT_S
+        deadline = time.monotonic() + timeout_s
         while True:
             row = self._statuses.get_connector(name)
             if row is not None and row.state is State.STOPPED:

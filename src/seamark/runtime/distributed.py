@@ -3,7 +3,9 @@
 Who owns the config topic's partition leads: it alone writes connector and task configs, fenced by a transactional id.
 Who owns a slot (a partition of the offsets topic) runs the connectors that are placed there, with all their tasks.
 Placements are records of the config topic, written by the leader, so every worker agrees on them; the coordinator sees
-to it that a slot has one owner, and hands it over only when the former owner has stopped what ran there.
+to it that a slot has one owner, and hands it over only when the former owner has stopped what ran there. When workers
+have come or gone, the leader moves connectors from those that have more to those that have fewer, in two steps: it takes
+the slot away, and gives another one only after the former owner has said that the connector has ended.
 """
 
 from __future__ import annotations
@@ -12,11 +14,10 @@ import json
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from seamark.config.states import TargetState
+from seamark.config.states import State, TargetState
 from seamark.errors import ConnectError, KafkaError, NotFoundError
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config, worker_client_config
@@ -31,6 +32,7 @@ from seamark.runtime.herder import (
     RestError,
 )
 from seamark.runtime.internal_requests import InternalRequests
+from seamark.runtime.placement import least_loaded_slot, to_be_moved
 from seamark.runtime.runner import Cancelled, PublicationCancelledError
 from seamark.runtime.worker import Worker
 from seamark.storage.cluster_state import ClusterConfigState, ConfigEvent, ConnectorConfigUpdated
@@ -44,6 +46,9 @@ JOIN_S = 60.0
 FENCE_S = 60.0
 RETRY_S = 0.25
 LONGEST_RETRY_S = 5.0
+HAND_OVER_S = 60.0  # how long a connector without a slot may wait for the word of the worker that ran it
+BALANCE_AFTER_S = 5.0  # how long the same workers must have been there before connectors are moved between them
+_SHOWN = (State.RUNNING, State.PAUSED, State.STOPPED, State.FAILED)
 ORPHANED_S = 10.0  # how long a deleted connector's state may wait for the worker that ran it to remove it
 
 
@@ -63,6 +68,9 @@ class DistributedHerder(AbstractHerder):
         self._assigned = threading.Event()
         self._rebalanced_at = time.monotonic()
         self._orphans: dict[str, float] = {}
+        self._unplaced: dict[str, float] = {}
+        self._workers: frozenset[str] = frozenset()
+        self._workers_since, self._is_balanced = time.monotonic(), False
         self._group = WorkerGroup(
             config.raw,
             group_id=self._group_id,
@@ -171,24 +179,21 @@ class DistributedHerder(AbstractHerder):
             raise RestError(409, STALE_CONFIG)
 
     def _slot_for(self, name: str) -> int | None:
-        """The slot with the fewest connectors, of the worker with the fewest."""
         state = self._configs.snapshot()
-        used = Counter(self._slot(state, each) for each in state.connectors)
-        owners: dict[int, str] = {}
         try:
-            for member in self._group.members():
-                owners |= dict.fromkeys(member.slots, member.url or member.client_id)
+            owners = self._owners()
         except KafkaError as error:
             log.warning("Who owns which slot is not known; connectors are spread over slots alone: %s", error)
-        load = Counter({owner: 0 for owner in owners.values()})
-        for slot, count in used.items():
-            if slot in owners:
-                load[owners[slot]] += count
+            owners = {}
+        return least_loaded_slot((self._slot(state, each) for each in state.connectors), owners, self._slots)
 
-        def rank(slot: int) -> tuple[int, int, int]:
-            return (load[owners[slot]] if slot in owners else 0, used[slot], slot)
-
-        return min(range(self._slots), key=rank)
+    def _owners(self) -> dict[int, str]:
+        """The id of the worker that owns a slot."""
+        return {
+            slot: urlsplit(member.url).netloc or member.client_id
+            for member in self._group.members()
+            for slot in member.slots
+        }
 
     # the leader's work
 
@@ -205,12 +210,54 @@ class DistributedHerder(AbstractHerder):
             self._configs.put_session_key(self._signing.new_key(now_ms))
 
     def _place_all(self) -> None:
-        """Give a slot to connectors that have none: those that a Java worker created."""
+        """Give a slot to connectors that have none: those that a Java worker created, and those that are moved."""
+        with self._change:
+            state, now = self._configs.snapshot(), time.monotonic()
+            unplaced = [name for name in state.connectors if name not in state.placements]
+            self._unplaced = {name: self._unplaced.get(name, now) for name in unplaced}
+            for name, since in self._unplaced.items():
+                if self._is_leader() and (self._is_released(name) or now - since >= HAND_OVER_S):
+                    self._configs.put_placement(name, self._slot_for(name))
+
+    def _is_released(self, name: str) -> bool:
+        """Whether the worker that ran a connector has said that it does not any more, or is gone."""
+        row = self._statuses.get_connector(name)
+        if row is None or row.state is State.UNASSIGNED:
+            return True
+        if row.worker_id == self.worker_id:
+            return name not in self.local.names()
+        try:
+            return row.worker_id not in self._owners().values()
+        except KafkaError:
+            return False
+
+    def _balance(self) -> None:
+        """After workers have come or gone: take connectors from those that have more than others.
+
+        A connector that is taken away has no slot until its worker has said that it has ended; then it is placed anew.
+        """
+        try:
+            owners = self._owners()
+        except KafkaError:
+            return
+        workers, now = frozenset(owners.values()), time.monotonic()
+        if workers != self._workers:
+            self._workers, self._workers_since, self._is_balanced = workers, now, False
+        if self._is_balanced or len(owners) < self._slots or now - self._workers_since < BALANCE_AFTER_S:
+            return
         with self._change:
             state = self._configs.snapshot()
-            for name in state.connectors:
-                if name not in state.placements and self._is_leader():
-                    self._configs.put_placement(name, self._slot_for(name))
+            placed = {name: slot for name in state.connectors if (slot := self._slot(state, name)) is not None}
+            if len(placed) < len(state.connectors):
+                return
+            moved = to_be_moved(placed, owners)
+            self._is_balanced = not moved  # otherwise look again when they have moved
+            for name in moved:
+                row = self._statuses.get_connector(name)
+                # Only what its worker has shown: the end of that will be shown too.
+                if row is not None and row.worker_id == owners[placed[name]] and row.state in _SHOWN:
+                    log.info("[%s] is taken from %s, which has more connectors than others", name, row.worker_id)
+                    self._configs.put_placement(name, None)
 
     def _tick(self) -> None:
         super()._tick()
@@ -219,6 +266,7 @@ class DistributedHerder(AbstractHerder):
                 self._configs.claim_write_privileges()
             self._renew_session_key()
             self._place_all()
+            self._balance()
             self._remove_orphans()
         for name in set(self.local.names()) | set(self._placed_in(self._group.assignment.slots)):
             self._reconcile_if_needed(name)
