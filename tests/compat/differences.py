@@ -31,6 +31,7 @@ LEFT_OVER: Final = "A target state that is left over for the name of a new conne
 UNKNOWN_CLASS: Final = "Stopping a connector whose class cannot be found or whose config cannot be read"
 OWN_TOPIC: Final = "Resetting offsets with exactly-once and an `offsets.storage.topic`"
 BOGUS_TASK: Final = "Restarting a task that does not exist, standalone"
+STOP_UNKNOWN: Final = "REST: `PUT /connectors/{connector}/stop` of an unknown connector, standalone"
 PLACEMENT: Final = "Records of the config topic"
 NO_FILE: Final = "`FileStreamSource` without `file` (stdin), `FileStreamSink` without `file` (stdout)"
 BATCH_SIZE: Final = "`FileStreamSource` `batch.size`"
@@ -84,6 +85,7 @@ DIFFERENCES: Final[dict[str, Difference]] = {
     "config-topic/placement": Difference(PLACEMENT),
     "reset/own-topic": Difference(OWN_TOPIC),
     "standalone/bogus-task": Difference(BOGUS_TASK),
+    "standalone/stop-unknown": Difference(STOP_UNKNOWN, 404, "Unknown connector"),
 }
 
 

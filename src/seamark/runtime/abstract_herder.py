@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 
+from seamark.config.connector import tasks_max
 from seamark.config.providers import restore
 from seamark.config.states import State, TargetState
 from seamark.connector.sink import SinkConnector
@@ -26,6 +27,7 @@ from seamark.kafka.clients import worker_client_config
 from seamark.runtime.auto_restart import AutoRestart
 from seamark.runtime.herder import (
     HEALTH_TIMEOUT_S,
+    NO_LEADER,
     STALE_CONFIG,
     ConfigInfos,
     ConnectorInfo,
@@ -56,7 +58,7 @@ from seamark.storage.cluster_state import (
     RestartRequested,
     SessionKeyUpdated,
 )
-from seamark.storage.config_store import ConfigStore
+from seamark.storage.config_store import ConfigStore, PrivilegedWriteError
 from seamark.storage.status_store import ConnectorStatusRow, StatusStore, TaskStatusRow
 
 log = logging.getLogger(__name__)
@@ -335,10 +337,22 @@ class AbstractHerder(Herder):
         self._require_settled()
         state = self._state_with(task.connector, f"Unknown connector: {task.connector}")
         if not 0 <= task.task < max(state.task_count(task.connector), len(self._statuses.get_tasks(task.connector))):
+            if self._would_be_a_task(state, task):
+                raise RestError(409, NO_LEADER)
             raise NotFoundError(f"Unknown task: {task}")
         self._require_owner(task.connector)
         if not self.local.restart(task.connector, connector=False, tasks=(task.task,)):
             raise RestError(409, STALE_CONFIG)
+
+    def _would_be_a_task(self, state: ClusterConfigState, task: TaskId) -> bool:
+        """Whether a stopped connector would have this task: a Java worker finds no owner for it, and says so."""
+        config = state.connector_config(task.connector) or {}
+        is_stopped = state.target_state(task.connector) is TargetState.STOPPED
+        try:
+            limit = tasks_max(self.worker.resolved(task.connector, config))
+        except ConnectError:
+            return False
+        return is_stopped and 0 <= task.task < limit
 
     def restart_connector_and_tasks(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStateInfo:
         self._require_settled()
@@ -474,6 +488,8 @@ class AbstractHerder(Herder):
         def run() -> None:
             try:
                 work()
+            except PrivilegedWriteError as error:
+                log.info("A change is left to the worker that leads now: %s", error)
             except Exception:
                 log.exception("A change could not be carried out")
 
@@ -484,6 +500,8 @@ class AbstractHerder(Herder):
         while not self._stopping.wait(TICK_S):
             try:
                 self._tick()
+            except PrivilegedWriteError as error:
+                log.info("A change is left to the worker that leads now: %s", error)
             except Exception:
                 log.exception("The herder's regular work failed, and is tried again")
 

@@ -3,9 +3,10 @@
 Who owns the config topic's partition leads: it alone writes connector and task configs, fenced by a transactional id.
 Who owns a slot (a partition of the offsets topic) runs the connectors that are placed there, with all their tasks.
 Placements are records of the config topic, written by the leader, so every worker agrees on them; the coordinator sees
-to it that a slot has one owner, and hands it over only when the former owner has stopped what ran there. When workers
-have come or gone, the leader moves connectors from those that have more to those that have fewer, in two steps: it takes
-the slot away, and gives another one only after the former owner has said that the connector has ended.
+to it that a slot has one owner, and hands it over only when the former owner has stopped what ran there.
+
+When workers have come or gone, the leader moves connectors from those that have more to those that have fewer: it takes
+the slot of a connector away, and gives another one only after its owner has said that it has ended.
 """
 
 from __future__ import annotations

@@ -73,9 +73,12 @@ class LocalConnectors:
                 return
             target = state.target_state(name) or TargetState.STARTED
             local = self._local.get(name)
-            if local is not None and local.config == config and local.runner is not None:
+            if local is None or local.config != config:
+                self._begin(name, config, target, state)
+            elif local.runner is not None:
                 local.runner.set_target(target)
-            elif local is None or local.config != config or target is not TargetState.STARTED:
+            elif target is TargetState.STOPPED or local.told.get(None, (None, None))[0] is State.STOPPED:
+                # It could not be started: pause and resume leave it FAILED, a stop does not.
                 self._begin(name, config, target, state)
 
     def end(self, names: Iterable[str]) -> None:

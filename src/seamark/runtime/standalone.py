@@ -46,8 +46,15 @@ class StandaloneHerder(AbstractHerder):
     def _answered(self, info: ConnectorInfo, before: Sequence[TaskId]) -> ConnectorInfo:
         return info  # its tasks run already
 
+    def restart_connector(self, name: str) -> None:
+        if not self._configs.contains(name):
+            raise RestError(500, f"Connector {name} cannot be restarted: its configuration is null, it does not exist")
+        super().restart_connector(name)
+
     def restart_task(self, task: TaskId) -> None:
-        state = self._state_with(task.connector, f"Unknown connector: {task.connector}")
+        state = self._configs.snapshot()
+        if task.connector not in state.connectors:
+            raise RestError(500, f"Failed to start task {task} since it is not a recognizable type (source or sink)")
         if not 0 <= task.task < state.task_count(task.connector):
             raise NotFoundError(f"Task {task} not found")
         super().restart_task(task)

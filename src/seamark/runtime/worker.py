@@ -232,7 +232,8 @@ class Worker:
         self.plugins.header_converter(*connector_config.converter_settings("header", config, self.config))
         self._check_transforms(connector_class, config)
         effective_client_config("producer", self.config.raw, config, connector_name=name, task=None)
-        if is_source and connector_config.exactly_once_required(config):
+        # As in Kafka Connect, a standalone worker does not look at it.
+        if is_source and connector_config.exactly_once_required(config) and not self.config.offset_storage_file:
             self._check_exactly_once(connector_class, config)
 
     def _check_transforms(self, connector_class: type[Connector], config: Mapping[str, str]) -> None:
