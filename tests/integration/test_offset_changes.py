@@ -533,33 +533,39 @@ def test_source_on_another_cluster(
     make_case: MakeCase, broker: EmbeddedBroker, elsewhere: EmbeddedBroker, cluster: str
 ) -> None:
     there = Topics(elsewhere.bootstrap_servers)
-    case = make_case(cluster, MOODY["source"], max__messages=4, has__work="auto", **overridden(elsewhere))
+    settings = {"tasks__max": 2, "max__messages": 4, "has__work": "auto", **overridden(elsewhere)}
+    case = make_case(cluster, MOODY["source"], **settings)
     if cluster == "distributed":  # with exactly-once its offsets are there anyway, as its records are
         case.config["offsets.storage.topic"] = f"{case.name}-offsets"
     there.create(case.topic)
     case.create()
     here = case.cluster.properties["offset.storage.topic"]
     topic = case.config.get("offsets.storage.topic", here)
-    at_end: Rows = [({"source": "0"}, {"seq": 4})]
+    sources = {"source": "0"}, {"source": "1"}
+    at_end: Rows = [(source, {"seq": 4}) for source in sources]
     eventually(lambda: case.connect.offsets(case.name) == at_end, 60)
     case.connect.stop(case.name)
-    late = zombie(elsewhere, f"{case.cluster.group}-{case.name}-0", case.topic) if cluster == "exactly-once" else None
-    assert case.connect.alter(case.name, ({"source": "0"}, {"seq": 2}))[0] == 200
+    # Task 1 on the other cluster: changing the offsets themselves would only put task 0 out.
+    late = zombie(elsewhere, f"{case.cluster.group}-{case.name}-1", case.topic) if cluster == "exactly-once" else None
+    assert case.connect.alter(case.name, (sources[0], {"seq": 2}))[0] == 200
     if late is not None:
         with late, pytest.raises(FencedError):
             late.commit(30)
-    assert case.connect.offsets(case.name) == [({"source": "0"}, {"seq": 2})]
+    assert case.connect.offsets(case.name) == [(sources[0], {"seq": 2}), (sources[1], {"seq": 4})]
     assert entries(elsewhere.bootstrap_servers, topic, case.name) == {
-        SourcePartition(source="0"): encode_value({"seq": 2})
+        SourcePartition(sources[0]): encode_value({"seq": 2}),
+        SourcePartition(sources[1]): encode_value({"seq": 4}),
     }
-    case.connect.resume(case.name)
+    case.connect.resume(case.name, ["RUNNING"] * 2)
     eventually(lambda: case.connect.offsets(case.name) == at_end, 60)
-    assert there.values(case.topic) == ["0-1", "0-2", "0-3", "0-4", "0-3", "0-4"]
+    values = there.values(case.topic)
+    assert [value for value in values if value.startswith("0-")] == ["0-1", "0-2", "0-3", "0-4", "0-3", "0-4"]
+    assert [value for value in values if value.startswith("1-")] == ["1-1", "1-2", "1-3", "1-4"]
     case.connect.stop(case.name)
     assert case.connect.reset(case.name)[0] == 200
     assert case.connect.offsets(case.name) == []
     for servers, name in ((elsewhere.bootstrap_servers, topic), (broker.bootstrap_servers, here)):
-        assert entries(servers, name, case.name) == {SourcePartition(source="0"): None}
+        assert entries(servers, name, case.name) == dict.fromkeys(map(SourcePartition, sources))
     there.close()
 
 
