@@ -78,6 +78,10 @@ def _converter(plugins: Plugins, kind: str, config: Mapping[str, str], worker: W
     return plugins.converter(name, settings, kind == "key")
 
 
+class _DroppedError(Exception):
+    """A record is dropped; told by an exception, so that records that are not cost nothing more."""
+
+
 class _Pipeline:
     """What both directions have in common."""
 
@@ -109,9 +113,18 @@ class _Pipeline:
                 return None
             work = functools.partial(chain.resume, failed, current)
 
-    def _recovered(self, operation: Callable[[], T], error: Exception, step: Step, original: object) -> tuple[T] | None:
-        """In a tuple, since None is a possible result; None if the record is dropped."""
-        return self.tolerance.recover(lambda: (operation(),), error, step, self._names[step], original)
+    def _recovered(self, error: Exception, step: Step, original: object, operation: Callable[..., T], *given: Any) -> T:
+        """The result of a converter that raised `error`, if a repetition succeeds.
+
+        Raises:
+            _DroppedError: the record is dropped.
+            ToleranceExceededError: the task must end.
+        """
+        # In a tuple, since None is a possible result.
+        recovered = self.tolerance.recover(lambda: (operation(*given),), error, step, self._names[step], original)
+        if recovered is None:
+            raise _DroppedError
+        return recovered[0]
 
 
 class SourcePipeline(_Pipeline):
@@ -142,31 +155,25 @@ class SourcePipeline(_Pipeline):
                 f"A record has no topic, so there is nowhere to write it; its offset is {record.source_offset}"
             )
         headers: list[tuple[str, bytes | None]] = []
-        if record.headers:
+        # The same call twice: a name for it would cost each record a bound method.
+        try:
+            if record.headers:
+                try:
+                    headers = self._headers(record)
+                except Exception as error:
+                    headers = self._recovered(error, Step.HEADER_CONVERTER, original, self._headers, record)
             try:
-                headers = self._headers(record)
+                key = self._key.from_connect_data(topic, record.key_schema, record.key)
             except Exception as error:
-                again = functools.partial(self._headers, record)
-                recovered = self._recovered(again, error, Step.HEADER_CONVERTER, original)
-                if recovered is None:
-                    return None
-                headers = recovered[0]
-        try:
-            key = self._key.from_connect_data(topic, record.key_schema, record.key)
-        except Exception as error:
-            step = functools.partial(self._key.from_connect_data, topic, record.key_schema, record.key)
-            converted = self._recovered(step, error, Step.KEY_CONVERTER, original)
-            if converted is None:
-                return None
-            key = converted[0]
-        try:
-            value = self._value.from_connect_data(topic, record.value_schema, record.value)
-        except Exception as error:
-            step = functools.partial(self._value.from_connect_data, topic, record.value_schema, record.value)
-            converted = self._recovered(step, error, Step.VALUE_CONVERTER, original)
-            if converted is None:
-                return None
-            value = converted[0]
+                given = (topic, record.key_schema, record.key)
+                key = self._recovered(error, Step.KEY_CONVERTER, original, self._key.from_connect_data, *given)
+            try:
+                value = self._value.from_connect_data(topic, record.value_schema, record.value)
+            except Exception as error:
+                given = (topic, record.value_schema, record.value)
+                value = self._recovered(error, Step.VALUE_CONVERTER, original, self._value.from_connect_data, *given)
+        except _DroppedError:
+            return None
         return OutgoingRecord(topic, key, value, record.kafka_partition, record.timestamp, headers)
 
     def _headers(self, record: SourceRecord) -> list[tuple[str, bytes | None]]:
@@ -223,7 +230,7 @@ class SinkPipeline(_Pipeline):
 
     @property
     def keeps_value_bytes(self) -> bool:
-        """Whether a task that wants nothing but values can be given the bytes as they are; see `can_stay_bytes`."""
+        """Whether a task that wants nothing but values can be given the bytes as they are; see `raw_values`."""
         return not self._transforms and (bytes in self._value.passes or str in self._value.passes)
 
     @property
@@ -231,14 +238,15 @@ class SinkPipeline(_Pipeline):
         """Whether many values can be converted at once."""
         return self._chain_takes_batches and self._read_keys is not None and self._read_values is not None
 
-    def can_stay_bytes(self, messages: Sequence[Any]) -> bool:
-        """Whether nothing would happen to the values of these raw messages, nor to a task because of their keys."""
+    def raw_values(self, messages: Sequence[Any]) -> list[bytes | None] | None:
+        """The values of raw messages; None if something would happen to one, or to the task because of a key."""
+        values = values_of(messages)
         if bytes not in self._value.passes:
             try:  # a text that is not UTF-8 changes when it is read
-                b"\n".join(filter(None, values_of(messages))).decode()
+                b"\n".join(filter(None, values)).decode()
             except UnicodeDecodeError:
-                return False
-        return self._only_values_matter(messages)
+                return None
+        return values if self._only_values_matter(messages) else None
 
     def convert_values(self, messages: Sequence[Any]) -> list[ValueBatch]:
         """The values of raw messages, in order; without those that are dropped.
@@ -320,32 +328,25 @@ class SinkPipeline(_Pipeline):
             ToleranceExceededError: it cannot be converted, and the task must end.
         """
         topic = original.topic
-        try:
-            key = self._key.to_connect_data(topic, original.key)
-        except Exception as error:
-            step = functools.partial(self._key.to_connect_data, topic, original.key)
-            converted = self._recovered(step, error, Step.KEY_CONVERTER, original)
-            if converted is None:
-                return None
-            key = converted[0]
-        try:
-            value = self._value.to_connect_data(topic, original.value)
-        except Exception as error:
-            step = functools.partial(self._value.to_connect_data, topic, original.value)
-            converted = self._recovered(step, error, Step.VALUE_CONVERTER, original)
-            if converted is None:
-                return None
-            value = converted[0]
         headers: tuple[Header, ...] = ()
-        if original.headers:
+        try:
             try:
-                headers = self._headers(original)
+                key = self._key.to_connect_data(topic, original.key)
             except Exception as error:
-                again = functools.partial(self._headers, original)
-                recovered = self._recovered(again, error, Step.HEADER_CONVERTER, original)
-                if recovered is None:
-                    return None
-                headers = recovered[0]
+                read = self._key.to_connect_data
+                key = self._recovered(error, Step.KEY_CONVERTER, original, read, topic, original.key)
+            try:
+                value = self._value.to_connect_data(topic, original.value)
+            except Exception as error:
+                read = self._value.to_connect_data
+                value = self._recovered(error, Step.VALUE_CONVERTER, original, read, topic, original.value)
+            if original.headers:
+                try:
+                    headers = self._headers(original)
+                except Exception as error:
+                    headers = self._recovered(error, Step.HEADER_CONVERTER, original, self._headers, original)
+        except _DroppedError:
+            return None
         record = SinkRecord(
             topic,
             value.value,
@@ -367,6 +368,8 @@ class SinkPipeline(_Pipeline):
         converted = []
         for name, data in original.headers:
             header = self._header.to_connect_header(original.topic, name, data)
+            if header.value is None and header.schema is not None and not header.schema.optional:
+                raise DataError(f"A null value requires an optional schema but was {header.schema}")
             converted.append(Header(name, header.value, header.schema))
         return tuple(converted)
 
