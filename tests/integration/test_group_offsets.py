@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,4 +81,23 @@ def test_commits_go_on_when_a_killed_broker_is_back(tmp_path: Path) -> None:
         with pytest.raises(KafkaTimeoutError, match="readers"):
             group.read([where], 0.5)
         group.close()
+        topics.close()
+
+
+@pytest.mark.parametrize("ask", ["read", "alter", "delete", "describe"])
+def test_the_first_question_about_a_group_of_a_new_cluster_is_answered(tmp_path: Path, ask: str) -> None:
+    with EmbeddedBroker(tmp_path) as new:
+        topics, group = Topics(new.bootstrap_servers), "first"
+        where = TopicPartition(topics.create("t"), 0)
+        began = time.monotonic()
+        if ask == "read":
+            assert topics.admin.group_offsets(group) == {}
+        elif ask == "alter":
+            topics.admin.alter_group_offsets(group, {where: 3})
+            assert topics.admin.group_offsets(group) == {where: 3}
+        elif ask == "delete":
+            topics.admin.delete_group(group)
+        else:
+            assert topics.admin.describe_group(group).state == "DEAD"
+        assert time.monotonic() - began < 25, "only after a request was given up"
         topics.close()

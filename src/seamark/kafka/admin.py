@@ -20,6 +20,7 @@ from seamark.errors import KafkaError, KafkaTimeoutError
 from seamark.kafka.client_logs import librdkafka_logger
 from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import code_of, is_login_failure, kafka_error
+from seamark.kafka.group_offsets import GroupOffsets
 from seamark.kafka.offset_delete import delete_group_offsets
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.topic_partitions import GroupDescription, GroupMember, TopicDescription, TopicPartition, TopicSpec
@@ -34,6 +35,9 @@ _ATTEMPT_S: Final = 5.0
 _NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
 _STALE: Final = frozenset({"FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "NOT_LEADER_FOR_PARTITION", "_NOENT"})
 _NO_GROUP: Final = frozenset({"GROUP_ID_NOT_FOUND"})
+_GROUPS_TOPIC: Final = "__consumer_offsets"
+_LOOK_S: Final = 2.0
+_WITH_COORDINATORS: Final[set[str]] = set()  # brokers that are known to coordinate groups
 
 OffsetQuery = Literal["earliest", "latest"] | int
 """Where in a partition: its beginning, its end, or the first record at or after a timestamp in milliseconds."""
@@ -266,7 +270,7 @@ class Admin:
                     offsets[TopicPartition(entry.topic, entry.partition)] = entry.offset
             return offsets
 
-        return self._repeat(f"read the offsets of consumer group {group!r}", ask, timeout_s, attempt_s=timeout_s)
+        return self._ask_group(group, f"read the offsets of consumer group {group!r}", ask, timeout_s)
 
     def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, int], *, timeout_s: float = _REQUEST_S
@@ -290,7 +294,7 @@ class Admin:
                 if entry.error is not None:
                     raise confluent_kafka.KafkaException(entry.error)
 
-        self._repeat(f"alter the offsets of consumer group {group!r}", alter, timeout_s, _NOT_THERE, timeout_s)
+        self._ask_group(group, f"alter the offsets of consumer group {group!r}", alter, timeout_s, _NOT_THERE)
 
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, timeout_s: float = _REQUEST_S
@@ -321,7 +325,7 @@ class Admin:
                 if code_of(error) not in _NO_GROUP:
                     raise
 
-        self._repeat(f"delete consumer group {group!r}", delete, timeout_s, attempt_s=timeout_s)
+        self._ask_group(group, f"delete consumer group {group!r}", delete, timeout_s)
 
     def describe_group(self, group: str, *, timeout_s: float = _REQUEST_S) -> GroupDescription:
         """The group's state and members; a group that does not exist is DEAD and empty."""
@@ -335,7 +339,40 @@ class Admin:
                 raise
             return GroupDescription(group, found.state.name, tuple(_member(member) for member in found.members))
 
-        return self._repeat(f"describe consumer group {group!r}", describe, timeout_s, attempt_s=timeout_s)
+        return self._ask_group(group, f"describe consumer group {group!r}", describe, timeout_s)
+
+    def _ask_group(
+        self,
+        group: str,
+        action: str,
+        call: Callable[[Any, float], _T],
+        timeout_s: float,
+        final: frozenset[str] = frozenset(),
+    ) -> _T:
+        deadline = time.monotonic() + timeout_s
+        if self.brokers not in _WITH_COORDINATORS:
+            self._await_coordinator(group, timeout_s / 2)
+        remaining_s = max(1.0, deadline - time.monotonic())
+        return self._repeat(action, call, remaining_s, final, remaining_s)
+
+    def _await_coordinator(self, group: str, timeout_s: float) -> None:
+        """Make a new cluster ready for groups: it has no coordinator before somebody asks for one.
+
+        librdkafka's admin requests do not survive that: they get no answer, and may end the process when given up. Its
+        consumers do. What fails here is left to the request itself, which says more.
+        """
+        client = self._client
+        try:
+            is_there = client is not None and _GROUPS_TOPIC in client.list_topics(timeout=_LOOK_S).topics
+            if not is_there:
+                offsets = GroupOffsets(self._java, group)
+                try:
+                    offsets.read([TopicPartition(_GROUPS_TOPIC, 0)], timeout_s)
+                finally:
+                    offsets.close()
+            _WITH_COORDINATORS.add(self.brokers)
+        except (confluent_kafka.KafkaException, KafkaError) as error:
+            _log.debug("Whether %s coordinates groups is not known: %s", self.brokers, error)
 
     # --- fencing ------------------------------------------------------------------------------------------------------
 
