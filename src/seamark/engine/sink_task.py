@@ -17,11 +17,12 @@ from typing import Any
 from seamark.connector.sink import SinkTask, SinkTaskContext, TopicPartition
 from seamark.engine.converters.batches import is_kept
 from seamark.engine.errant_records import ErrantRecords
+from seamark.engine.garbage import seldom_searched
 from seamark.engine.lease_client import LeaseClient
 from seamark.engine.pipeline import SinkPipeline
 from seamark.engine.stage import TaskProgress
 from seamark.errors import KafkaError, LeaseLostError, RetriableError, connector_code
-from seamark.kafka.consumer import RecordConsumer, consumed, size_of, values_of
+from seamark.kafka.consumer import RecordConsumer, consumed, size_of
 from seamark.kafka.errors import timeout_error
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,8 @@ class SinkLoop:
     def run(self) -> None:
         """Work; returns when told to stop, everything delivered so far committed."""
         try:
-            self._loop()
+            with seldom_searched():
+                self._loop()
         except LeaseLostError:
             raise
         except Exception:
@@ -132,8 +134,9 @@ class SinkLoop:
     def _put_of_values(self, messages: list[Any]) -> Callable[[], None] | None:
         """What to call if the task is content with values; None if it is not, or if these records need a look."""
         task: Any = self._task
-        if self._takes_values and self._pipeline.can_stay_bytes(messages):
-            return functools.partial(task.put_values, values_of(messages))
+        values = self._pipeline.raw_values(messages) if self._takes_values else None
+        if values is not None:
+            return functools.partial(task.put_values, values)
         if self._takes_batches:
             return functools.partial(task.put_batches, self._pipeline.convert_values(messages))
         return None

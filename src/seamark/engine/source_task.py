@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from seamark.connector.records import RecordBatch, SourceRecord
 from seamark.connector.source import SourceTask
 from seamark.engine.commits import Committer
+from seamark.engine.garbage import seldom_searched
 from seamark.engine.lease_client import LeaseClient
 from seamark.engine.tolerance import ToleranceExceededError
 from seamark.errors import RetriableError, connector_code
@@ -39,22 +40,26 @@ class SourceLoop:
         """Work; returns when told to stop, everything complete committed."""
         try:
             self._committer.start()
-            while not self._lease.should_end:
-                began = time.monotonic()
-                polled = self._poll()
-                if polled is not None and len(polled):
-                    self._last_record_at, self._rest_s = time.monotonic(), FIRST_REST_S
-                    self._committer.parts.progress.batch_took(self._last_record_at - began)
-                    self._send(polled)
-                    self._committer.after_poll(True)
-                else:
-                    self._committer.after_poll(False)
-                    self._rest(began)
+            with seldom_searched():
+                self._loop()
             self._lease.check()
             self._committer.finish()
         except BaseException:
             self._give_up()
             raise
+
+    def _loop(self) -> None:
+        while not self._lease.should_end:
+            began = time.monotonic()
+            polled = self._poll()
+            if polled is not None and len(polled):
+                self._last_record_at, self._rest_s = time.monotonic(), FIRST_REST_S
+                self._committer.parts.progress.batch_took(self._last_record_at - began)
+                self._send(polled)
+                self._committer.after_poll(True)
+            else:
+                self._committer.after_poll(False)
+                self._rest(began)
 
     def _give_up(self) -> None:
         try:
