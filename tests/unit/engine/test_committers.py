@@ -17,6 +17,7 @@ from seamark.engine.pipeline import Converters, SourcePipeline
 from seamark.engine.plugins import Plugins
 from seamark.engine.source_task import SourceLoop
 from seamark.engine.stage import TaskProgress
+from seamark.engine.tolerance import ToleranceExceededError
 from seamark.errors import ConnectorCodeError, KafkaError, LeaseLostError
 from seamark.kafka.producer import DeliveryReport
 
@@ -266,6 +267,25 @@ def test_after_a_failure_of_the_task_what_was_acknowledged_is_committed_without_
     committer.give_up(own_code_failed=True)
     assert setting.worker.commits == [("all", [(FILE, {"n": 1})])]
     assert task.arguments == []
+
+
+@pytest.mark.parametrize("poison", [0, 2])
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_batch_with_a_poison_record_is_committed_up_to_it_if_its_source_can_tell_where(
+    poison: int, tells: bool
+) -> None:
+    setting = Setting(Task())
+    committer = setting.at_least_once(interval_ms=60_000)
+    values: list[Any] = ["0", "1", "2", "3"]
+    values[poison] = b"no text"
+    batch = RecordBatch("t", values, source_partition=FILE, source_offset={"n": 4})
+    batch.offset_at = (lambda index: {"n": index + 1}) if tells else None
+    with pytest.raises(ToleranceExceededError):
+        committer.send(batch)
+    setting.producer.acknowledge()
+    committer.give_up(own_code_failed=True)
+    assert setting.producer.sent == poison
+    assert setting.worker.commits == ([("all", [(FILE, {"n": poison})])] if tells and poison else [])
 
 
 # exactly once
