@@ -52,12 +52,12 @@ class Up:
         return self.process.wait(60)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_records_move_it_stops_cleanly_and_goes_on_after_kill_9(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     first = Up(data_dir)
     try:
-        eventually(lambda: len(first.rows()) >= 5, within_s=120, message=f"see {first.log}")
+        eventually(lambda: len(first.rows()) >= 5, within_s=300, message=f"see {first.log}")
         assert first.end(signal.SIGKILL) == -signal.SIGKILL
         eventually(first.all_are_gone, within_s=30, message="nothing may outlive a killed worker")
     finally:
@@ -66,7 +66,7 @@ def test_records_move_it_stops_cleanly_and_goes_on_after_kill_9(tmp_path: Path) 
 
     second = Up(data_dir)
     try:
-        eventually(lambda: len(second.rows()) > seen + 5, within_s=120, message=f"see {second.log}")
+        eventually(lambda: len(second.rows()) > seen + 5, within_s=300, message=f"see {second.log}")
         assert second.end(signal.SIGTERM) == 0
         eventually(second.all_are_gone, within_s=30, message="a clean stop leaves nothing behind")
     finally:
