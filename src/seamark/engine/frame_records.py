@@ -188,7 +188,9 @@ class RowSinkPipeline(SinkPipeline):
         try:
             return (encode(),)
         except Exception as error:
-            return self._recovered(encode, error, step, original or _Row.of(record))
+            whole = original or _Row.of(record)
+            # In a tuple, since None is a possible result.
+            return self.tolerance.recover(lambda: (encode(),), error, step, self._names[step], whole)
 
     def header_rows(self, record: SinkRecord) -> list[dict[str, Any]]:
         """Headers as a column holds them, as bytes."""
