@@ -84,7 +84,10 @@ class _Processor:
 
     def timed(self, bench: Bench, side: Side) -> Timing:
         before = _processor_time(side)
-        timing = self._transfer(bench, side)
+        try:
+            timing = self._transfer(bench, side)
+        except TimeoutError as error:
+            raise TimeoutError(f"{side.name} stands still: {error}{_statuses(side)}") from error
         after = _processor_time(side)
         self._spent[side.name].append(sum(spent - before.get(pid, 0.0) for pid, spent in after.items()))
         return timing
@@ -95,6 +98,12 @@ class _Processor:
             each_us = median(spent[1:]) / self._count * 1e6
             print(f"   {name:8} {each_us:>10.1f} us of processor time per record, from create to the end")
             bench.results[f"{label}: {name} us of processor time"] = round(each_us, 1)
+
+
+def _statuses(side: Side) -> str:
+    if isinstance(side, JavaSide):
+        return ""
+    return "".join(f"; {name}: {side.worker.status(name)}" for name in side.worker.connectors())
 
 
 def _processor_time(side: Side) -> dict[int, float]:
