@@ -103,6 +103,8 @@ class ConnectorRunner:
         self._state = State.UNASSIGNED
         self._trace: str | None = None
         self._tasks: dict[int, str | None] = dict.fromkeys(range(known_tasks))
+        self._forgiven: set[int] = set()
+        """Tasks that are to be restarted: what the stage that is about to end still says of them does not count."""
         self._task_configs: list[dict[str, str]] = []
         self._thread = threading.Thread(target=self._run, name=f"connector-{name}", daemon=True)
 
@@ -137,6 +139,7 @@ class ConnectorRunner:
             for task in list(self._tasks) if tasks is None else tasks:
                 if task in self._tasks:
                     self._tasks[task] = None
+                    self._forgiven.add(task)
             self._restart = True
             return self._command()
 
@@ -202,6 +205,7 @@ class ConnectorRunner:
                 is_failed = self._state is State.FAILED and not self._restart and not self._was_stopped
                 if self._was_stopped:
                     self._tasks.clear()
+                self._forgiven.clear()
                 self._restart = self._wake = self._was_stopped = False
             if target is TargetState.STARTED and not is_failed:
                 self._run_started(asked)
@@ -389,7 +393,11 @@ class ConnectorRunner:
 
     def _fail_tasks(self, failures: Mapping[int, str]) -> None:
         with self._lock:
-            failures = {task: trace for task, trace in failures.items() if self._tasks.get(task) is None}
+            failures = {
+                task: trace
+                for task, trace in failures.items()
+                if self._tasks.get(task) is None and task not in self._forgiven
+            }
             self._tasks.update(failures)
             self._changed.notify_all()
         if not failures:
