@@ -330,9 +330,9 @@ def test_connector_moves_to_another_cluster_without_loss_or_repetition(
     topics.create(case.topic)
     case.create()
     eventually(lambda: topics.committed_end(case.topic) >= 100, 60)
+    eventually(lambda: len(case.connect.offsets(case.name)) == 4, 60)  # both tasks have committed
     case.connect.stop(case.name)
     rows: Rows = case.connect.offsets(case.name)
-    assert len(rows) == 4
 
     there = new.connect()
     there.create(case.name, case.config, "STOPPED")

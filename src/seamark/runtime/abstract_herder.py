@@ -155,7 +155,7 @@ class AbstractHerder(Herder):
                 views.append(
                     ConnectorView(
                         runner.status(),
-                        self._type_of(name, config),
+                        self._type_of(config),
                         config.get("connector.class") or "",
                         row.version if row is not None else None,
                         runner.progress(),
@@ -404,7 +404,7 @@ class AbstractHerder(Herder):
         with self._change:
             config = self._checked_for_offsets(name)
             self._await_stopped(name, 0)
-            if self._is_exactly_once(name, config):
+            if self._is_exactly_once(config):
                 try:
                     self._fence(name)
                 except ConnectError as error:
@@ -440,8 +440,8 @@ class AbstractHerder(Herder):
             if time.monotonic() >= deadline or self._stopping.wait(0.05):
                 raise RestError(409, STALE_CONFIG)
 
-    def _is_exactly_once(self, name: str, config: Mapping[str, str | None]) -> bool:
-        return self.worker.config.exactly_once and self._type_of(name, config) == "source"
+    def _is_exactly_once(self, config: Mapping[str, str | None]) -> bool:
+        return self.worker.config.exactly_once and self._type_of(config) == "source"
 
     def _fence(self, name: str) -> None:
         """End every former task of an exactly-once source; only where there are other workers."""
@@ -521,11 +521,11 @@ class AbstractHerder(Herder):
 
     def _type(self, state: ClusterConfigState, name: str) -> str:
         config = state.connector_config(name)
-        return "unknown" if config is None else self._type_of(name, config)
+        return "unknown" if config is None else self._type_of(config)
 
-    def _type_of(self, name: str, config: Mapping[str, str | None]) -> str:
+    def _type_of(self, config: Mapping[str, str | None]) -> str:
         try:
-            found = self.worker.connector_class(self.worker.resolved(name, config))
+            found = self.worker.class_of(config)
         except ConnectError:
             return "unknown"
         if issubclass(found, SourceConnector):
@@ -535,7 +535,7 @@ class AbstractHerder(Herder):
     def _published(self, name: str, tasks: list[dict[str, str]]) -> list[dict[str, str]]:
         """Task configs as Kafka Connect keeps them: with the task's class, and references instead of secrets."""
         config = self._configs.snapshot().connector_config(name) or {}
-        found = self.worker.connector_class(self.worker.resolved(name, config))
+        found = self.worker.class_of(config)
         extra = {"task.class": java_task_class(found)}
         if issubclass(found, SinkConnector):
             extra |= {key: value for key in ("topics", "topics.regex") if (value := config.get(key)) is not None}

@@ -305,7 +305,7 @@ class DistributedHerder(AbstractHerder):
 
     def _publish(self, name: str, tasks: list[dict[str, str]], cancelled: Cancelled) -> None:
         published = self._published(name, tasks)
-        exactly_once = self._is_exactly_once(name, self._configs.snapshot().connector_config(name) or {})
+        exactly_once = self._is_exactly_once(self._configs.snapshot().connector_config(name) or {})
         pause_s = RETRY_S
         while True:
             if cancelled() or self._stopping.is_set():

@@ -158,7 +158,7 @@ class LocalConnectors:
         before = self._local.get(name)
         if before is not None and before.runner is not None:
             self._worker.stop_connector(name)
-        local = self._local[name] = _Local(config, self._version(name, config))
+        local = self._local[name] = _Local(config, self._version(config))
         if before is not None:
             local.told = before.told
         try:
@@ -193,9 +193,9 @@ class LocalConnectors:
                     self._statuses.delete_task(name, task)
                 self._statuses.delete_topics(name)
 
-    def _version(self, name: str, config: dict[str, str | None]) -> str | None:
+    def _version(self, config: dict[str, str | None]) -> str | None:
         try:
-            return plugin_version(self._worker.connector_class(self._worker.resolved(name, config)))
+            return plugin_version(self._worker.class_of(config))
         except ConnectError:
             return None  # the start will say what is wrong
 

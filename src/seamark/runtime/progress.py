@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from seamark.connector.sink import TopicPartition
 from seamark.engine.stage import TaskProgress
 from seamark.errors import KafkaError
-from seamark.kafka.admin import Admin
-from seamark.kafka.clients import effective_client_config
 from seamark.runtime.herder import ConnectorProgress, PartitionProgress
 from seamark.runtime.worker import Worker
 
@@ -48,11 +46,8 @@ def partition_progress(
 def _ends(
     worker: Worker, name: str, config: Mapping[str, str | None], partitions: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    resolved = worker.resolved(name, config)
     try:
-        with Admin(
-            effective_client_config("admin", worker.config.raw, resolved, connector_name=name, task=None)
-        ) as admin:
+        with worker.admin_of(name, worker.resolved(name, config)) as admin:
             return admin.list_offsets(dict.fromkeys(partitions, "latest"), is_committed=True, timeout_s=ENDS_S)
     except KafkaError as error:
         log.warning("[%s] the ends of its partitions cannot be read: %s", name, error)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from seamark.config import connector as connector_config
@@ -25,6 +26,7 @@ from seamark.engine.session import start_session
 from seamark.engine.stage import Stage, StageEnvironment, TaskProgress
 from seamark.engine.watch import WorkWatcher
 from seamark.errors import AlreadyExistsError, ConfigError, ConnectError, NotFoundError, cause_of
+from seamark.kafka.admin import Admin
 from seamark.kafka.admin_pool import AdminPool
 from seamark.kafka.clients import effective_client_config
 from seamark.runtime.runner import ConnectorRunner, Publish, keep_to_oneself, stage_for
@@ -266,6 +268,24 @@ class Worker:
                 'Missing required configuration "connector.class" which has no default value.', key="connector.class"
             )
         return self.plugins.connector_class(class_name)
+
+    def class_of(self, config: Mapping[str, str | None]) -> type[Connector]:
+        """The class of a config that is not resolved: other references in it are not followed, which may be costly.
+
+        Raises:
+            ConfigError: it names none, or by a reference that cannot be resolved.
+            PluginError: it cannot be found or loaded.
+        """
+        return self.connector_class(_texts(self.providers.resolve({"connector.class": config.get("connector.class")})))
+
+    @contextmanager
+    def admin_of(self, name: str, config: Mapping[str, str]) -> Iterator[Admin]:
+        """An admin client for a connector's Kafka, shared with whoever uses the same."""
+        admin = self._admins.borrow(self._admin_config(name, config))
+        try:
+            yield admin
+        finally:
+            self._admins.give_back(admin)
 
     def _admin_config(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
         return effective_client_config("admin", self.config.raw, config, connector_name=name, task=None)
