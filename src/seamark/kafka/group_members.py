@@ -66,6 +66,8 @@ class _Library(NamedTuple):
 
     AdminClient: Any
     MemberToRemove: Any
+    OffsetAndMetadata: Any
+    TopicPartition: Any
     Error: type[Exception]
 
 
@@ -73,18 +75,21 @@ _LIBRARY_LOCK: Final = threading.Lock()
 _imported: list[_Library] = []
 
 
-def _library() -> _Library:
+def kafka_python() -> _Library:
+    """The library, imported when it is first needed and without its warnings."""
     # Under a lock: warnings are silenced for the whole process, so two imports at a time would spoil each other's.
     with _LIBRARY_LOCK:
         if not _imported:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # it reads its resources in a way Python gives up
-                from kafka import KafkaAdminClient
+                from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
                 from kafka.admin import MemberToRemove
                 from kafka.errors import KafkaError as LibraryError
 
             logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what went wrong is in the error that is raised
-            _imported.append(_Library(KafkaAdminClient, MemberToRemove, LibraryError))
+            _imported.append(
+                _Library(KafkaAdminClient, MemberToRemove, OffsetAndMetadata, TopicPartition, LibraryError)
+            )
         return _imported[0]
 
 
@@ -121,7 +126,7 @@ class GroupDescriber:
         Raises:
             KafkaError: the coordinator refused, or did not answer.
         """
-        leaver = _library().MemberToRemove(group_instance_id=instance_id)
+        leaver = kafka_python().MemberToRemove(group_instance_id=instance_id)
         self._ask("leave", lambda client: client.remove_group_members(self._group, [leaver]), timeout_s)
 
     def close(self) -> None:
@@ -144,7 +149,7 @@ class GroupDescriber:
         )
 
     def _ask(self, action: str, question: Any, timeout_s: float) -> Any:
-        kafka = _library()
+        kafka = kafka_python()
         with self._lock:
             try:
                 if self._client is None:

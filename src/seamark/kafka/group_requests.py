@@ -1,0 +1,173 @@
+"""Committed offsets of many consumer groups at a time, with their metadata.
+
+The requests go through kafka-python's admin client: librdkafka's own ends the whole process when a broker is lost while
+a request to a group's coordinator is under way (its issue 4605), asks for one group at a time, and who asks every few
+seconds meets such moments. What kafka-python cannot log in with (`can_serve`) is left to librdkafka.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from seamark.errors import KafkaError
+from seamark.kafka.errors import timeout_error
+from seamark.kafka.group_members import kafka_python
+from seamark.kafka.security import kafka_python_config, security_settings
+from seamark.kafka.topic_partitions import TopicPartition
+
+_T = TypeVar("_T")
+_RETRY_S: Final = 0.1
+_REQUEST_S: Final = 10.0  # of one attempt: a lost broker is noticed by the next one
+_GROUPS_PER_REQUEST: Final = 100
+_NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PARTITION"})  # a topic to commit for has to exist already
+_MECHANISMS: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """A committed offset: the next record to read, and what the consumer noted with it."""
+
+    offset: int
+    metadata: str = ""
+
+
+GroupOffsetsByPartition = dict[TopicPartition, GroupOffset | None]
+"""None for a partition whose offset was reset to a negative one, as some clients do."""
+
+
+def can_serve(java_config: Mapping[str, str]) -> bool:
+    """Whether kafka-python can log in with these settings."""
+    settings = security_settings(java_config)
+    return settings.get("sasl.mechanism", "PLAIN").upper() in _MECHANISMS and "ssl.keystore.location" not in settings
+
+
+class GroupRequests:
+    """Asks coordinators for offsets and commits for groups without members. Thread-safe; its connection is kept."""
+
+    def __init__(self, java_config: Mapping[str, str]) -> None:
+        self._java = dict(java_config)
+        self._brokers = self._java.get("bootstrap.servers", "")
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._client: Any = None
+
+    def offsets(
+        self, groups: Iterable[str], timeout_s: float
+    ) -> tuple[dict[str, GroupOffsetsByPartition], dict[str, KafkaError]]:
+        """All committed offsets of each group, and why those of others could not be read.
+
+        Raises:
+            KafkaError: no group could be asked for: brokers cannot be reached, or refuse the client.
+        """
+        names = list(dict.fromkeys(groups))
+        found: dict[str, GroupOffsetsByPartition] = {}
+        failed: dict[str, KafkaError] = {}
+        deadline = time.monotonic() + timeout_s
+        for start in range(0, len(names), _GROUPS_PER_REQUEST):
+            some = names[start : start + _GROUPS_PER_REQUEST]
+            try:
+                found.update(self._read(some, deadline, timeout_s))
+            except KafkaError as error:
+                if error.retriable:
+                    raise
+                if len(some) == 1:
+                    failed[some[0]] = error
+                    continue
+                for group in some:  # the answer of one group hides those of all others
+                    try:
+                        found.update(self._read([group], deadline, timeout_s))
+                    except KafkaError as own:
+                        if own.retriable:
+                            raise
+                        failed[group] = own
+        return found, failed
+
+    def alter(self, group: str, offsets: Mapping[TopicPartition, GroupOffset], timeout_s: float) -> None:
+        """Commit offsets for a group without members.
+
+        Raises:
+            KafkaError: with code UNKNOWN_MEMBER_ID, the group has members; otherwise the coordinator refused, or did
+                not answer in time.
+        """
+        if not offsets:
+            return
+        kafka = kafka_python()
+        action = f"alter the offsets of consumer group {group!r}"
+        wanted = {
+            kafka.TopicPartition(where.topic, where.partition): kafka.OffsetAndMetadata(each.offset, each.metadata, -1)
+            for where, each in offsets.items()
+        }
+
+        def commit(client: Any) -> None:
+            for where, kind in client.alter_group_offsets(group, wanted).items():
+                if kind.errno:
+                    raise kind(f"{where.topic}-{where.partition}")
+
+        self._repeat(action, commit, time.monotonic() + timeout_s, timeout_s)
+
+    def close(self) -> None:
+        """Release the connection; a request that is under way is the last."""
+        self._is_closed = True
+        if self._lock.acquire(timeout=_REQUEST_S):
+            try:
+                self._drop()
+            finally:
+                self._lock.release()
+
+    def _read(self, groups: list[str], deadline: float, timeout_s: float) -> dict[str, GroupOffsetsByPartition]:
+        shown = ", ".join(groups[:5]) + (f" and {len(groups) - 5} more" if len(groups) > 5 else "")
+        answer = self._repeat(
+            f"read the offsets of consumer groups {shown}",
+            lambda client: client.list_group_offsets(dict.fromkeys(groups)),
+            deadline,
+            timeout_s,
+        )
+        return {
+            group: {
+                TopicPartition(where.topic, where.partition): (
+                    GroupOffset(each.offset, each.metadata or "") if each.offset >= 0 else None
+                )
+                for where, each in offsets.items()
+            }
+            for group, offsets in answer.items()
+        }
+
+    def _repeat(self, action: str, call: Callable[[Any], _T], deadline: float, timeout_s: float) -> _T:
+        kafka = kafka_python()
+        while True:
+            with self._lock:
+                if self._is_closed:
+                    raise KafkaError(f"Could not {action}: the admin client is closed.")
+                try:
+                    if self._client is None:
+                        self._client = self._connect(kafka, min(_REQUEST_S, max(1.0, deadline - time.monotonic())))
+                    return call(self._client)
+                except (kafka.Error, OSError) as error:
+                    self._drop()  # it may know a coordinator that is none any more
+                    ours = self._ours(error, action)
+                    if not ours.retriable or ours.code in _NOT_THERE:
+                        raise ours from error
+                    if time.monotonic() + _RETRY_S >= deadline or self._is_closed:
+                        late = timeout_error(action, self._brokers, timeout_s)
+                        late.message = f"{late.message} Last error: {ours.message}"
+                        raise late from error
+            time.sleep(_RETRY_S)
+
+    def _connect(self, kafka: Any, timeout_s: float) -> Any:
+        ms = int(timeout_s * 1000)
+        return kafka.AdminClient(request_timeout_ms=ms, bootstrap_timeout_ms=ms, **kafka_python_config(self._java))
+
+    def _drop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _ours(self, error: BaseException, action: str) -> KafkaError:
+        code = str(getattr(error, "message", "") or type(error).__name__)
+        text = str(getattr(error, "description", "") or error)
+        is_retriable = isinstance(error, OSError) or bool(getattr(error, "retriable", False))
+        return KafkaError(f"Could not {action} at {self._brokers}: {text} ({code})", retriable=is_retriable, code=code)
