@@ -62,9 +62,9 @@ class Scheduler:
             return False
         return True
 
-    def execute_async(self, step: Step, description: str) -> None:
-        """Run a step once, soon."""
-        self._plan(step, description, 0.0, None)
+    def execute_async(self, step: Step, description: str, *, delay_s: float = 0.0) -> None:
+        """Run a step once: soon, or after a delay."""
+        self._plan(step, description, delay_s, None)
 
     def repeat(self, step: Step, interval_s: float | None, description: str, *, is_delayed: bool = False) -> None:
         """Run a step again and again.
