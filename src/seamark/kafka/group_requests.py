@@ -22,6 +22,7 @@ from seamark.kafka.topic_partitions import TopicPartition
 _T = TypeVar("_T")
 _RETRY_S: Final = 0.1
 _REQUEST_S: Final = 10.0  # of one attempt: a lost broker is noticed by the next one
+_CLOSE_S: Final = 1.0
 _GROUPS_PER_REQUEST: Final = 100
 _NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PARTITION"})  # a topic to commit for has to exist already
 _MECHANISMS: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
@@ -110,9 +111,9 @@ class GroupRequests:
         self._repeat(action, commit, time.monotonic() + timeout_s, timeout_s)
 
     def close(self) -> None:
-        """Release the connection; a request that is under way is the last."""
+        """Release the connection; a request that is under way is the last, and does it itself if it takes long."""
         self._is_closed = True
-        if self._lock.acquire(timeout=_REQUEST_S):
+        if self._lock.acquire(timeout=_CLOSE_S):
             try:
                 self._drop()
             finally:
@@ -155,6 +156,9 @@ class GroupRequests:
                         late = timeout_error(action, self._brokers, timeout_s)
                         late.message = f"{late.message} Last error: {ours.message}"
                         raise late from error
+                finally:
+                    if self._is_closed:
+                        self._drop()
             time.sleep(_RETRY_S)
 
     def _connect(self, kafka: Any, timeout_s: float) -> Any:

@@ -8,6 +8,7 @@ returns the failures by name, and raises only when nobody answered.
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -28,7 +29,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from seamark.errors import KafkaError
+from seamark.errors import ConfigError, KafkaError
 from seamark.kafka.admin import Admin
 from seamark.kafka.errors import code_of, kafka_error
 from seamark.kafka.group_requests import GroupOffset, GroupOffsetsByPartition, GroupRequests, can_serve
@@ -82,7 +83,13 @@ class MirrorAdmin(Admin):
     """An admin connection of a mirror. It may be used from several threads."""
 
     def __init__(self, java_config: Mapping[str, str]) -> None:
+        """Make the client.
+
+        Raises:
+            ConfigError: the settings cannot be used, or no bootstrap server has an address. Brokers need not run.
+        """
         super().__init__(java_config)
+        _check_resolvable(self.brokers)
         self._group_requests = GroupRequests(java_config) if can_serve(java_config) else None
 
     def close(self) -> None:
@@ -369,3 +376,19 @@ def _binding(acl: TopicAcl) -> Any:
 
 def _inner(error: Any) -> Any:
     return error.args[0] if isinstance(error, confluent_kafka.KafkaException) and error.args else error
+
+
+def _check_resolvable(servers: str) -> None:
+    """librdkafka would look for a host that does not exist for ever; Java's clients refuse to be made."""
+    for server in servers.split(","):
+        host, _, port = server.strip().rpartition("://")[2].rpartition(":")
+        try:
+            socket.getaddrinfo(host.strip("[]"), int(port))
+        except (OSError, ValueError):
+            continue
+        return
+    raise ConfigError(
+        f"No resolvable bootstrap urls given in bootstrap.servers: {servers}. Name at least one broker as host:port.",
+        key="bootstrap.servers",
+        value=servers,
+    )
