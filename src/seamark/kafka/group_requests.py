@@ -53,7 +53,7 @@ class GroupRequests:
         self._java = dict(java_config)
         self._brokers = self._java.get("bootstrap.servers", "")
         self._lock = threading.Lock()
-        self._is_closed = False
+        self._closed = threading.Event()
         self._client: Any = None
 
     def offsets(
@@ -112,7 +112,7 @@ class GroupRequests:
 
     def close(self) -> None:
         """Release the connection; a request that is under way is the last, and does it itself if it takes long."""
-        self._is_closed = True
+        self._closed.set()
         if self._lock.acquire(timeout=_CLOSE_S):
             try:
                 self._drop()
@@ -141,7 +141,7 @@ class GroupRequests:
         kafka = kafka_python()
         while True:
             with self._lock:
-                if self._is_closed:
+                if self._closed.is_set():
                     raise KafkaError(f"Could not {action}: the admin client is closed.")
                 try:
                     if self._client is None:
@@ -152,12 +152,12 @@ class GroupRequests:
                     ours = self._ours(error, action)
                     if not ours.retriable or ours.code in _NOT_THERE:
                         raise ours from error
-                    if time.monotonic() + _RETRY_S >= deadline or self._is_closed:
+                    if time.monotonic() + _RETRY_S >= deadline or self._closed.is_set():
                         late = timeout_error(action, self._brokers, timeout_s)
                         late.message = f"{late.message} Last error: {ours.message}"
                         raise late from error
                 finally:
-                    if self._is_closed:
+                    if self._closed.is_set():
                         self._drop()
             time.sleep(_RETRY_S)
 

@@ -379,7 +379,7 @@ def _inner(error: Any) -> Any:
 
 
 def _check_resolvable(servers: str) -> None:
-    """librdkafka would look for a host that does not exist for ever; Java's clients refuse to be made."""
+    # As Java's clients do; librdkafka would look for a host that does not exist for ever.
     for server in servers.split(","):
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
         try:
