@@ -9,7 +9,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from bench import control, idle, latency, records, throughput
+from bench import control, idle, latency, mirror, records, throughput
 from bench.setup import Bench
 from seamark.kafka.broker import EmbeddedBroker
 
@@ -19,6 +19,7 @@ PARTS = {
     "latency": latency.run,
     "idle": idle.run,
     "control": control.run,
+    "mirror": mirror.run,
 }
 
 

@@ -407,6 +407,16 @@ def engine_config_def() -> ConfigDef:
             "`never`: no connector does.",
         )
         .define(
+            "seamark.spark.release.ms",
+            Type.LONG,
+            60_000,
+            validator=Range.at_least(-1),
+            importance=MEDIUM,
+            group=group,
+            doc="After how long without a running connector the worker gives its Spark back, executors and memory "
+            "included; the next connector that runs waits until it is started again. -1: never.",
+        )
+        .define(
             "seamark.idle.poll.ms",
             Type.LONG,
             10000,

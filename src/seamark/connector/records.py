@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import repeat
 from typing import Any
 
-from seamark.connector.schema import Schema, Struct
+from seamark.connector.schema import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA, Schema, Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Header:
 
 
 Headers = tuple[Header, ...]
+RawHeaders = Sequence[tuple[str, bytes | None]]
 
 
 class TimestampType(Enum):
@@ -89,6 +90,11 @@ class RecordBatch:
     None where no record has one. A source that must be able to commit within a batch returns `SourceRecord` objects
     or smaller batches.
 
+    `headers` are bytes already: they go out as they are if the header converter lets bytes pass, else it converts them.
+
+    `places` are the indexes of records of which the task wants to know where Kafka put them: see
+    `SourceTask.commit_batch`.
+
     `offset_at`, if the source has it, tells the position after the record of an index. It is asked only when a record
     ends the task, so that those before it need not come again.
     """
@@ -103,6 +109,8 @@ class RecordBatch:
     source_partition: Mapping[str, Any] | None = None
     source_offset: Mapping[str, Any] | None = None
     offset_at: Callable[[int], Mapping[str, Any]] | None = None
+    headers: Sequence[RawHeaders | None] | None = None
+    places: Sequence[int] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -125,11 +133,24 @@ class RecordBatch:
                 key_schema=self.key_schema,
                 kafka_partition=self.kafka_partition,
                 timestamp=self.timestamp_of(index),
+                headers=self._headers_of(index),
                 source_partition=self.source_partition if index == last else None,
                 source_offset=self.source_offset if index == last else None,
             )
             for index, value in enumerate(self.values)
         ]
+
+    def _headers_of(self, index: int) -> Headers:
+        raw = None if self.headers is None else self.headers[index]
+        return tuple(
+            Header(name, value, OPTIONAL_BYTES_SCHEMA if value is None else BYTES_SCHEMA) for name, value in raw or ()
+        )
+
+
+class RecordBatches(tuple[RecordBatch, ...]):
+    """What one `poll` found in several source partitions, in this order."""
+
+    __slots__ = ()
 
 
 class ValueBatch:

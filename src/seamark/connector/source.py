@@ -26,13 +26,13 @@ from typing import Any, ClassVar
 
 from seamark.connector.connector import Connector
 from seamark.connector.offsets import Offsets, SourceOffset, SourcePartition
-from seamark.connector.records import RecordBatch, RecordMetadata, SourceRecord
+from seamark.connector.records import RecordBatch, RecordBatches, RecordMetadata, SourceRecord
 from seamark.connector.transactions import TransactionContext
 
 OffsetUpdates = (
     Mapping[SourcePartition, SourceOffset | None] | Iterable[tuple[Mapping[str, Any], SourceOffset | None]] | None
 )
-Polled = Sequence[SourceRecord] | RecordBatch | None
+Polled = Sequence[SourceRecord] | RecordBatch | RecordBatches | None
 
 
 class ExactlyOnceSupport(Enum):
@@ -80,6 +80,11 @@ class SourceTask(ABC):
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:  # noqa: B027 - optional
         """This record is acknowledged by Kafka, or was dropped (metadata None). Overriding it costs throughput."""
+
+    def commit_batch(self, batch: RecordBatch, offsets: Mapping[int, int]) -> None:  # noqa: B027 - optional
+        """This batch is acknowledged by Kafka: index -> offset in Kafka of those records that `RecordBatch.places`
+        asked for and that were not dropped. With exactly-once, after the commit of their transaction.
+        """
 
     def update_offsets(self, offsets: Offsets) -> OffsetUpdates:
         """Hook to change the offsets that are about to be committed (KIP-910).

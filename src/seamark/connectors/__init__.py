@@ -1,8 +1,7 @@
-"""Connectors that come with Seamark."""
+"""The connectors that Seamark brings."""
 
-from importlib.metadata import PackageNotFoundError, version
+from __future__ import annotations
 
-try:
-    VERSION = version("seamark")
-except PackageNotFoundError:  # run from a source tree that was put on the path by hand
-    VERSION = "unknown"
+from seamark.connector.versions import VERSION
+
+__all__ = ["VERSION"]

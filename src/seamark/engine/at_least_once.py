@@ -6,17 +6,17 @@ import functools
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from seamark.connector.records import RecordBatch, RecordMetadata, SourceRecord
 from seamark.engine.acknowledgements import Submission, SubmittedRecords
-from seamark.engine.commits import Committer, CommitterParts, metadata_of, wire_offsets
+from seamark.engine.commits import Committer, CommitterParts, Placing, metadata_of, wants_reports, wire_offsets
 from seamark.engine.tolerance import ToleranceExceededError
 from seamark.engine.update_offsets import OffsetMap
 from seamark.errors import KafkaError, LeaseLostError
 from seamark.kafka.errors import timeout_error
-from seamark.kafka.producer import DeliveryReport, RecordProducer
+from seamark.kafka.producer import DeliveryReport, OnDelivery, RecordProducer
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ class AtLeastOnceCommitter(Committer):
         self._batches: deque[Submission | _WholeBatch] = deque()
         self._committable: OffsetMap = {}
         self._acknowledged: deque[tuple[SourceRecord, RecordMetadata | None]] = deque()
+        self._placed: deque[Placing] = deque()
         self._next_commit = time.monotonic() + self._interval_s
         self._is_sending = False
         self._is_in_flight = False
@@ -82,10 +83,15 @@ class AtLeastOnceCommitter(Committer):
         self._is_sending = True
         columns = self.columns_of(polled)
         if self._producer is None:
-            self._is_precise = not self.is_column_batch(polled)
+            self._is_precise = not self.is_column_batch(polled) or wants_reports(type(self.task))
         if isinstance(polled, RecordBatch) and columns is not None:
-            self._batches.append(self._submitted.submit(polled.source_partition, polled.source_offset))
-            self.send_columns(polled, columns)
+            submission = self._submitted.submit(polled.source_partition, polled.source_offset)
+            if polled.places and polled.places[-1] == len(polled) - 1 and polled.kafka_partition is not None:
+                # Records of one Kafka partition are acknowledged in order: the last report stands for all.
+                self.send_columns(polled, columns, self._placing(polled, submission.acknowledge))
+            else:
+                self._batches.append(submission)
+                self.send_columns(polled, columns, self._placing(polled))
         elif isinstance(polled, RecordBatch):
             self._send_each_of(polled)
         else:
@@ -96,15 +102,29 @@ class AtLeastOnceCommitter(Committer):
     def _send_each_of(self, polled: RecordBatch) -> None:
         submission = self._submitted.submit(polled.source_partition, polled.source_offset)
         whole = _WholeBatch(submission, len(polled))
+        placing = self._placing(polled)
         for index, record in enumerate(polled.records()):
             try:
-                self._send_one(record, whole)
+                self._send_one(record, whole, placing.report(index) if placing and index in polled.places else None)
             except ToleranceExceededError:
                 if index and polled.offset_at is not None:
                     whole.cut(len(polled) - index, polled.offset_at(index - 1))
                 raise
 
-    def _send_one(self, record: SourceRecord, whole: _WholeBatch | None = None) -> None:
+    def _placing(self, batch: RecordBatch, on_last: Callable[[], None] = lambda: None) -> Placing | None:
+        if not batch.places:
+            return None
+
+        def done() -> None:
+            on_last()
+            self._placed.append(placing)
+
+        placing = Placing(batch, done)
+        return placing
+
+    def _send_one(
+        self, record: SourceRecord, whole: _WholeBatch | None = None, placed: OnDelivery | None = None
+    ) -> None:
         outgoing = self.parts.pipeline.convert(record)
         submission = whole or self._submitted.submit(record.source_partition, record.source_offset)
         if outgoing is None:  # dropped: its position counts as soon as those before it do
@@ -123,7 +143,7 @@ class AtLeastOnceCommitter(Committer):
             outgoing.partition,
             outgoing.timestamp,
             outgoing.headers,
-            functools.partial(self._delivered, record, submission) if self._is_precise else None,
+            functools.partial(self._delivered, record, submission, placed) if self._is_precise else None,
         )
         self.parts.progress.records += 1
         self.parts.progress.bytes += len(outgoing.value or b"") + len(outgoing.key or b"")
@@ -146,7 +166,15 @@ class AtLeastOnceCommitter(Committer):
         elif now - self._flowed_at > self._patience_s:
             raise timeout_error(f"write {in_flight} records", self._producer.brokers, self._patience_s)
 
-    def _delivered(self, record: SourceRecord, submission: Submission | _WholeBatch, report: DeliveryReport) -> None:
+    def _delivered(
+        self,
+        record: SourceRecord,
+        submission: Submission | _WholeBatch,
+        placed: OnDelivery | None,
+        report: DeliveryReport,
+    ) -> None:
+        if placed is not None:
+            placed(report)
         if report.error is None:
             submission.acknowledge()
             if self._wants_records:
@@ -164,6 +192,8 @@ class AtLeastOnceCommitter(Committer):
         self._acknowledge_batches()
         while self._acknowledged:
             self.tell_task_of(*self._acknowledged.popleft())
+        while self._placed:
+            self.tell_task_of_batch(self._placed.popleft())
         self._commit_if_due()
 
     def finish(self) -> None:

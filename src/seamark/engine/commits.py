@@ -8,6 +8,7 @@ they come and stores, every `offset.flush.interval.ms`, the offsets of what Kafk
 from __future__ import annotations
 
 import base64
+import functools
 import logging
 import time
 from abc import ABC, abstractmethod
@@ -24,7 +25,7 @@ from seamark.engine.stage import TaskProgress
 from seamark.engine.topic_creator import TopicCreator
 from seamark.engine.update_offsets import OffsetMap, overrides_hook, updated_offsets
 from seamark.errors import connector_code
-from seamark.kafka.producer import DeliveryReport, RecordProducer
+from seamark.kafka.producer import DeliveryReport, OnDelivery, RecordProducer
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,29 @@ class CommitterParts:
     lease: LeaseClient
     progress: TaskProgress
     raw_keys: Mapping[SourcePartition, bytes] = field(default_factory=dict)
+
+
+class Placing:
+    """Gathers where Kafka puts those records of a batch that the task asks about."""
+
+    __slots__ = ("_last", "_on_last", "batch", "offsets")
+
+    def __init__(self, batch: RecordBatch, on_last: Callable[[], None] | None = None) -> None:
+        """`on_last` is called when the last of them is delivered, hence all before it in its Kafka partition."""
+        self.batch, self._on_last = batch, on_last
+        self._last = max(batch.places)
+        self.offsets: dict[int, int] = {}
+
+    def report(self, index: int) -> OnDelivery:
+        """What to call when the record of this index is delivered."""
+        return functools.partial(self.take, index)
+
+    def take(self, index: int, report: DeliveryReport) -> None:
+        """The record of this index is delivered, or failed."""
+        if report.error is None:
+            self.offsets[index] = report.offset
+            if index == self._last and self._on_last is not None:
+                self._on_last()
 
 
 class Committer(ABC):
@@ -97,17 +121,27 @@ class Committer(ABC):
     def columns_of(self, polled: Sequence[SourceRecord] | RecordBatch) -> Columns | None:
         """What to send of a batch of columns; None if its records must be looked at one by one."""
         if isinstance(polled, RecordBatch) and self.is_column_batch(polled):
+            if polled.headers is not None and not self.parts.pipeline.keeps_header_bytes:
+                return None
             return self.parts.pipeline.convert_batch(polled)
         return None
 
-    def send_columns(self, batch: RecordBatch, columns: Columns) -> None:
+    def send_columns(self, batch: RecordBatch, columns: Columns, placing: Placing | None = None) -> None:
         """Send a batch of columns."""
         values, keys = columns
         self.parts.topics.ensure(batch.topic)
         timestamps = batch.timestamps
         if isinstance(timestamps, int):
             timestamps = [timestamps] * len(values)
-        self.producer.send_batch(batch.topic, values, keys, batch.kafka_partition, timestamps)
+        self.producer.send_batch(
+            batch.topic,
+            values,
+            keys,
+            batch.kafka_partition,
+            timestamps,
+            batch.headers,
+            reports=None if placing is None else {index: placing.report(index) for index in batch.places},
+        )
         self.parts.progress.records += len(values)
         self.parts.progress.bytes += sum(len(value) for value in values if value is not None)
 
@@ -136,9 +170,20 @@ class Committer(ABC):
         with connector_code(self.parts.connector, "commit_record"):
             self.task.commit_record(record, metadata)
 
+    def tell_task_of_batch(self, placing: Placing) -> None:
+        """Call the task's `commit_batch`."""
+        with connector_code(self.parts.connector, "commit_batch"):
+            self.task.commit_batch(placing.batch, placing.offsets)
+
     def hook(self, offsets: Mapping[SourcePartition, SourceOffset | None]) -> OffsetMap:
         """The offsets with what the task's KIP-910 hook makes of them."""
         return updated_offsets(self.task, self.parts.connector, offsets) if self.has_hook else dict(offsets)
+
+
+def wants_reports(task_class: type[SourceTask]) -> bool:
+    """Whether the task wants to hear of records, or batches, that Kafka has acknowledged."""
+    method = getattr(task_class, "commit_batch", None)
+    return wants_commit_record(task_class) or (method is not None and method is not SourceTask.commit_batch)
 
 
 def wants_commit_record(task_class: type[SourceTask]) -> bool:

@@ -28,6 +28,7 @@ from seamark.engine.task_spec import TaskSpec
 log = logging.getLogger(__name__)
 
 WATCH_S = 0.25
+STOP_WATCH_S = 0.02  # somebody waits
 QUEUED_S = 1.0
 
 
@@ -41,6 +42,8 @@ class DirectStage(Stage):
         self._worker: WorkerConfig = environment.worker.for_connector(environment.config)
         self._epoch: Epoch | None = None
         self._stop_requested = threading.Event()
+        self._news = threading.Event()
+        """The Spark job has ended, or a stop is wanted."""
         self._failed: dict[int, str] = {}
         self._last: dict[int, TaskProgress] = {}
         self._unserved: set[int] = set()
@@ -106,6 +109,7 @@ class DirectStage(Stage):
         epoch = self._epoch
         if epoch is not None:
             epoch.stop(Ending.STOPPED)
+            self._news.set()
 
     def progress(self) -> list[TaskProgress]:
         epoch = self._epoch
@@ -189,6 +193,8 @@ class DirectStage(Stage):
                 run_job(spark, name, epoch.id, work, description=f"{name}: epoch of {len(specs)} tasks")
             except Exception:
                 failure.append(traceback.format_exc())
+            finally:
+                self._news.set()
 
         thread = threading.Thread(target=job, name=f"epoch-{name}", daemon=True)
         thread.start()
@@ -206,7 +212,13 @@ class DirectStage(Stage):
         cancel_at: float | None = None
         is_done = False
         while job.is_alive():
-            job.join(WATCH_S)
+            if self._is_over(epoch):
+                # Those that had a slot have done their work, and those that wait for one will find their leases void.
+                if any(lease.state is LeaseState.WAITING for lease in epoch.leases):
+                    cancel_jobs(self.environment.spark, epoch.id)
+                return
+            self._news.wait(STOP_WATCH_S if epoch.stop_reason is Ending.STOPPED else WATCH_S)
+            self._news.clear()
             now = time.monotonic()
             for lease in self.environment.leases.table.expire(epoch, now):
                 log.warning("[%s|task-%d] has not renewed its lease in time", self.environment.name, lease.task)
@@ -231,6 +243,10 @@ class DirectStage(Stage):
                 log.warning("[%s] tasks %s %s and have not ended; Spark ends them", self.environment.name, late, reason)
                 cancel_jobs(self.environment.spark, epoch.id)
                 cancel_at = now + grace_s
+
+    def _is_over(self, epoch: Epoch) -> bool:
+        """Whether a request to stop is fulfilled, before Spark knows that the job has ended."""
+        return epoch.stop_reason is Ending.STOPPED and self.environment.leases.close_unless_held(epoch)
 
     def _take_results(self, epoch: Epoch) -> None:
         for lease in epoch.leases:

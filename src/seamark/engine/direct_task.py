@@ -25,7 +25,7 @@ from seamark.connector.sink import SinkTask, SinkTaskContext, TopicPartition
 from seamark.connector.source import SourceTask, SourceTaskContext
 from seamark.connector.transactions import TransactionContext
 from seamark.engine.at_least_once import AtLeastOnceCommitter
-from seamark.engine.commits import Committer, CommitterParts, wants_commit_record
+from seamark.engine.commits import Committer, CommitterParts, wants_reports
 from seamark.engine.dead_letters import DeadLetters
 from seamark.engine.errant_records import ErrantRecords
 from seamark.engine.exactly_once import ExactlyOnceCommitter
@@ -136,9 +136,7 @@ class DirectTask:
         task_class: type[SourceTask] = self._plugins.load(spec.task_class, spec.plugin_path)
         producer: RecordProducer | None = None
         if spec.exactly_once:
-            producer = self._make_producer(
-                stack, reports_successes=wants_commit_record(task_class), on_wait=lease.check
-            )
+            producer = self._make_producer(stack, reports_successes=wants_reports(task_class), on_wait=lease.check)
             # From here on no older task of this id can commit; only then is it safe to ask where to start.
             self._patiently(lease, "initialise transactions", functools.partial(producer.init_transactions, ATTEMPT_S))
         answer = self._patiently(lease, "read the committed offsets", functools.partial(lease.call, "offsets"))

@@ -11,10 +11,10 @@ from seamark.config.connector_keys import TransactionBoundary
 from seamark.connector.offsets import SourceOffset, SourcePartition, as_partition
 from seamark.connector.records import RecordBatch, RecordMetadata, SourceRecord
 from seamark.connector.transactions import TransactionContext
-from seamark.engine.commits import Committer, CommitterParts, metadata_of, wire_offsets
+from seamark.engine.commits import Committer, CommitterParts, Placing, metadata_of, wire_offsets
 from seamark.engine.update_offsets import OffsetMap
 from seamark.errors import ConnectError, KafkaError, LeaseLostError
-from seamark.kafka.producer import DeliveryReport, RecordProducer
+from seamark.kafka.producer import DeliveryReport, OnDelivery, RecordProducer
 from seamark.storage.offsets import encode_key, encode_value
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ class ExactlyOnceCommitter(Committer):
         self._is_committing = False
         self._unflushed: dict[SourcePartition, SourceOffset | None] = {}
         self._sent: list[tuple[SourceRecord, RecordMetadata | None]] = []
+        self._placings: list[Placing] = []
         self._last_commit = time.monotonic()
 
     @property
@@ -54,15 +55,22 @@ class ExactlyOnceCommitter(Committer):
         if isinstance(polled, RecordBatch) and columns is not None:
             self._guard(polled.topic)
             self._begin()
-            self.send_columns(polled, columns)
+            self.send_columns(polled, columns, self._placing(polled))
             self._note(polled.source_partition, polled.source_offset)
             return
-        for record in self.as_records(polled):
-            self._send_one(record)
+        placing = self._placing(polled)
+        for index, record in enumerate(self.as_records(polled)):
+            self._send_one(record, placing.report(index) if placing and index in placing.batch.places else None)
             if self._transaction is not None:
                 self._obey(self._transaction.take_record_request(record))
 
-    def _send_one(self, record: SourceRecord) -> None:
+    def _placing(self, polled: Sequence[SourceRecord] | RecordBatch) -> Placing | None:
+        if not isinstance(polled, RecordBatch) or not polled.places:
+            return None
+        self._placings.append(Placing(polled))
+        return self._placings[-1]
+
+    def _send_one(self, record: SourceRecord, report: OnDelivery | None = None) -> None:
         outgoing = self.parts.pipeline.convert(record)
         if outgoing is None:  # dropped: its position is committed all the same
             self._note(record.source_partition, record.source_offset)
@@ -79,7 +87,7 @@ class ExactlyOnceCommitter(Committer):
             outgoing.partition,
             outgoing.timestamp,
             outgoing.headers,
-            functools.partial(self._delivered, record) if self._wants_records else None,
+            functools.partial(self._delivered, record) if self._wants_records else report,
         )
         self._note(record.source_partition, record.source_offset)
         self.parts.progress.records += 1
@@ -143,6 +151,7 @@ class ExactlyOnceCommitter(Committer):
         if self._is_open:
             self._is_open = False
             self._sent.clear()
+            self._placings.clear()
             self.producer.abort()
 
     def _commit(self) -> None:
@@ -164,6 +173,9 @@ class ExactlyOnceCommitter(Committer):
         self._unflushed.clear()
         self.committed(offsets, started)
         self._write_secondary("offsets", offsets, lambda offset: offset is not None)
+        placings, self._placings = self._placings, []
+        for placing in placings:
+            self.tell_task_of_batch(placing)
         sent, self._sent = self._sent, []
         for record, metadata in sent:
             self.tell_task_of(record, metadata)

@@ -86,6 +86,13 @@ class LeaseServer:
         self._announce(epoch.id)
         self._news.pop(epoch.id, None)
 
+    def close_unless_held(self, epoch: Epoch) -> bool:
+        """End an epoch if none of its tasks works or has been lost sight of; returns whether it has ended."""
+        if not self.table.close_unless_held(epoch):
+            return False
+        self._announce(epoch.id)
+        return True
+
     def _announce(self, epoch_id: str) -> None:
         event, loop = self._news.get(epoch_id), self._loop
         if event is not None and loop is not None and not loop.is_closed():

@@ -142,6 +142,14 @@ class LeaseTable:
             for lease in epoch.leases:
                 self._by_lease.pop(lease.id, None)
 
+    def close_unless_held(self, epoch: Epoch) -> bool:
+        """Forget an epoch if each of its tasks has said that it ended, or has not begun; returns whether it is so."""
+        with self._lock:
+            if any(lease.state in (LeaseState.HELD, LeaseState.LOST) for lease in epoch.leases):
+                return False
+            self.close(epoch)
+            return True
+
     def is_starving(self, now: float) -> bool:
         """Whether some Spark task has been waiting for a slot for long."""
         return any(

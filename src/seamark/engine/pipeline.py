@@ -140,6 +140,11 @@ class SourcePipeline(_Pipeline):
         """Whether a batch can be converted without making an object of each record."""
         return self._chain_takes_batches
 
+    @property
+    def keeps_header_bytes(self) -> bool:
+        """Whether headers that are bytes go out as they are."""
+        return isinstance(self._header, ByteArrayConverter)
+
     def convert(self, original: SourceRecord) -> OutgoingRecord | None:
         """One record; None if it is dropped.
 

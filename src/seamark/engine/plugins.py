@@ -35,12 +35,14 @@ PREDICATE_ENTRY_POINTS = "seamark.predicates"
 _ENTRY_POINTS = (CONNECTOR_ENTRY_POINTS, CONVERTER_ENTRY_POINTS, TRANSFORM_ENTRY_POINTS, PREDICATE_ENTRY_POINTS)
 
 _FILE = "org.apache.kafka.connect.file"
+_MIRROR = "org.apache.kafka.connect.mirror"
 _CONVERTERS = "org.apache.kafka.connect.converters"
 _STORAGE = "org.apache.kafka.connect.storage"
 _OURS = "seamark.engine.converters"
 _JAVA_CONNECTORS = {
     f"{_FILE}.FileStreamSourceConnector": "seamark.connectors.file_source:FileStreamSourceConnector",
     f"{_FILE}.FileStreamSinkConnector": "seamark.connectors.file_sink:FileStreamSinkConnector",
+    f"{_MIRROR}.MirrorSourceConnector": "seamark.mirror.source:MirrorSourceConnector",
 }
 _JAVA_CONVERTERS = {
     "org.apache.kafka.connect.json.JsonConverter": f"{_OURS}.json:JsonConverter",

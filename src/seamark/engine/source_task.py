@@ -6,8 +6,8 @@ import logging
 import time
 from collections.abc import Sequence
 
-from seamark.connector.records import RecordBatch, SourceRecord
-from seamark.connector.source import SourceTask
+from seamark.connector.records import RecordBatch, RecordBatches, SourceRecord
+from seamark.connector.source import Polled, SourceTask
 from seamark.engine.commits import Committer
 from seamark.engine.garbage import seldom_searched
 from seamark.engine.lease_client import LeaseClient
@@ -68,14 +68,15 @@ class SourceLoop:
             # What made the task fail is what its trace must show.
             log.warning("[%s] The failed task could not be tidied up", self._connector, exc_info=True)
 
-    def _send(self, polled: Sequence[SourceRecord] | RecordBatch) -> None:
+    def _send(self, polled: Sequence[SourceRecord] | RecordBatch | RecordBatches) -> None:
         try:
-            self._committer.send(polled)
+            for each in polled if isinstance(polled, RecordBatches) else (polled,):
+                self._committer.send(each)
         except ToleranceExceededError:
             self._own_code_failed = True  # a record did; those before it are sent
             raise
 
-    def _poll(self) -> Sequence[SourceRecord] | RecordBatch | None:
+    def _poll(self) -> Polled:
         try:
             with connector_code(self._connector, "poll"):
                 return self._task.poll()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -22,7 +22,8 @@ class Appender:
 
     def __init__(self, java_config: Mapping[str, str], topic: str) -> None:
         config = librdkafka_config(java_config, "producer")
-        config.setdefault("linger.ms", 0)
+        # Nobody notices a millisecond; but records that are appended together then travel together.
+        config.setdefault("linger.ms", 1)
         config["logger"] = librdkafka_logger()
         self._topic, self._brokers = topic, config["bootstrap.servers"]
         self._producer: Any = make_client(confluent_kafka.Producer, config)
@@ -34,17 +35,30 @@ class Appender:
 
     def append(self, key: bytes | None, value: bytes | None) -> Future[None]:
         """Queue one record; the future is done when brokers have it."""
+        return self.append_all([(key, value)])
+
+    def append_all(self, records: Sequence[tuple[bytes | None, bytes | None]]) -> Future[None]:
+        """Queue records in order; the future is done when brokers have them all, or have refused one."""
         future: Future[None] = Future()
+        if not records:
+            future.set_result(None)
+            return future
+        left, failure = len(records), None
 
         def report(error: Any, _message: Any) -> None:
+            nonlocal left, failure
+            left -= 1
+            failure = failure or error
+            if left > 0:
+                return
             with self._changed:
                 self._pending.discard(future)
             if future.done():
                 return
-            if error is None:
+            if failure is None:
                 future.set_result(None)
             else:
-                future.set_exception(kafka_error(error, f"append to topic {self._topic!r}", self._brokers))
+                future.set_exception(kafka_error(failure, f"append to topic {self._topic!r}", self._brokers))
 
         with self._changed:
             if self._is_closed:
@@ -52,7 +66,8 @@ class Appender:
             self._pending.add(future)
             self._changed.notify_all()
         try:
-            self._producer.produce(self._topic, value, key, on_delivery=report)
+            for key, value in records:
+                self._producer.produce(self._topic, value, key, on_delivery=report)
         except (confluent_kafka.KafkaException, BufferError) as error:
             with self._changed:
                 self._pending.discard(future)

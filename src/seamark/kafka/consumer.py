@@ -42,7 +42,10 @@ class ConsumedRecord:
 class RecordConsumer:
     """Reads assigned partitions. Not thread-safe."""
 
-    def __init__(self, java_config: Mapping[str, str]) -> None:
+    def __init__(
+        self, java_config: Mapping[str, str], on_out_of_range: Callable[[TopicPartition], None] | None = None
+    ) -> None:
+        """`on_out_of_range` is called, instead of failing, for a partition that has no such offset (any more)."""
         config = librdkafka_config(java_config, "consumer")
         # Membership would cost a rebalance at each start, and its group would refuse the worker's commits.
         config.update({"enable.auto.commit": False, "enable.auto.offset.store": False})
@@ -60,6 +63,7 @@ class RecordConsumer:
             self._consumer = confluent_kafka.Consumer(config)
         except confluent_kafka.KafkaException as error:
             raise kafka_error(error, "create a consumer", self._servers) from error
+        self._on_out_of_range = on_out_of_range
         self._assignment: list[TopicPartition] = []
         self._ends: dict[TopicPartition, int] = {}
 
@@ -80,8 +84,8 @@ class RecordConsumer:
             ]
         )
 
-    def read(self, limit: int, timeout_s: float) -> list[Any]:
-        """Up to `limit` raw messages; waits for the first one only.
+    def read(self, limit: int, timeout_s: float, linger_s: float = 0) -> list[Any]:
+        """Up to `limit` raw messages; waits for the first one, and then no longer than `linger_s` for more.
 
         Raises:
             KafkaError: a partition cannot be read.
@@ -89,7 +93,7 @@ class RecordConsumer:
         try:
             messages = self._consumer.consume(1, timeout_s)
             if messages:
-                messages += self._consumer.consume(limit - 1, 0)
+                messages += self._consumer.consume(limit - 1, linger_s)
         except confluent_kafka.KafkaException as error:
             raise kafka_error(error, "read from Kafka", self._servers) from error
         if any(map(_ERROR, messages)):
@@ -104,6 +108,8 @@ class RecordConsumer:
                 good.append(message)
             elif code_of(error) == "_PARTITION_EOF":
                 self._ends[TopicPartition(message.topic(), message.partition())] = message.offset()
+            elif code_of(error) == "_AUTO_OFFSET_RESET" and self._on_out_of_range is not None:
+                self._on_out_of_range(TopicPartition(message.topic(), message.partition()))
             elif code_of(error) not in ("_ALL_BROKERS_DOWN", "_TRANSPORT"):
                 where = f"read from {message.topic()}-{message.partition()}" if message.topic() else "read from Kafka"
                 raise kafka_error(error, where, self._servers)
@@ -160,6 +166,37 @@ def keys_of(messages: Sequence[Any]) -> list[bytes | None] | None:
 def have_headers(messages: Sequence[Any]) -> bool:
     """Whether one of the raw messages has headers."""
     return any(map(_HEADERS, messages))
+
+
+def runs_of(messages: Sequence[Any]) -> Iterator[tuple[TopicPartition, list[Any]]]:
+    """Raw messages by partition: each run of messages of one partition, in order."""
+    if not messages:
+        return
+    topics, partitions = list(map(_TOPIC, messages)), list(map(_PARTITION, messages))
+    start, count = 0, len(messages)
+    while start < count:
+        topic, partition = topics[start], partitions[start]
+        end = start + 1
+        while end < count and partitions[end] == partition and topics[end] == topic:
+            end += 1
+        yield TopicPartition(topic, partition), messages[start:end]  # type: ignore[misc]
+        start = end
+
+
+def offsets_of(messages: Sequence[Any]) -> list[int]:
+    """The offsets of raw messages."""
+    return list(map(_OFFSET, messages))
+
+
+def timestamps_of(messages: Sequence[Any]) -> list[int]:
+    """The timestamps of raw messages; -1 for one that has none."""
+    return [timestamp for _, timestamp in map(_TIMESTAMP, messages)]
+
+
+def headers_of(messages: Sequence[Any]) -> list[list[tuple[str, bytes | None]] | None] | None:
+    """The headers of raw messages; None if none has any."""
+    headers = list(map(_HEADERS, messages))
+    return None if headers.count(None) == len(headers) else headers
 
 
 def places_of(messages: Sequence[Any]) -> Iterator[tuple[str, int, int, int | None, str]]:

@@ -248,15 +248,12 @@ class TopicLog:
             KafkaTimeoutError: not all were acknowledged in time; some may have been written.
             KafkaError: one was refused.
         """
-        writer = self._writer()
-        deadline = time.monotonic() + timeout_s
-        for future in [writer.append(key, value) for key, value in records]:
-            try:
-                future.result(max(0.0, deadline - time.monotonic()))
-            except FutureTimeoutError:
-                raise timeout_error(
-                    f"append to topic {self.topic!r}", self._consumer_config.get("bootstrap.servers"), timeout_s
-                ) from None
+        try:
+            self._writer().append_all(list(records)).result(timeout_s)
+        except FutureTimeoutError:
+            raise timeout_error(
+                f"append to topic {self.topic!r}", self._consumer_config.get("bootstrap.servers"), timeout_s
+            ) from None
 
     def _writer(self) -> Appender:
         if self._appender is None:

@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
 from seamark.errors import ConfigError, KafkaError
 from seamark.kafka.admin import Admin
 from seamark.kafka.errors import code_of, kafka_error
-from seamark.kafka.group_requests import GroupOffset, GroupOffsetsByPartition, GroupRequests, can_serve
+from seamark.kafka.python_admin import GroupOffset, GroupOffsetsByPartition, PythonAdmin, can_serve
 from seamark.kafka.topic_partitions import TopicPartition, TopicSpec
 
 __all__ = ["ConfigChange", "GroupOffset", "GroupOffsetsByPartition", "MirrorAdmin", "TopicAcl", "TopicConfig"]
@@ -42,7 +42,6 @@ _log = logging.getLogger(__name__)
 _REQUEST_S: Final = 60.0
 _TOPICS_PER_REQUEST: Final = 200
 _PARTITIONS_PER_REQUEST: Final = 2000  # controllers refuse more than ten thousand new partitions at a time
-_NO_AUTHORIZER: Final = "SECURITY_DISABLED"
 _NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"})
 
 
@@ -90,13 +89,13 @@ class MirrorAdmin(Admin):
         """
         super().__init__(java_config)
         _check_resolvable(self.brokers)
-        self._group_requests = GroupRequests(java_config) if can_serve(java_config) else None
+        self._python = PythonAdmin(java_config) if can_serve(java_config) else None
 
     def close(self) -> None:
         """Let go of the broker."""
         super().close()
-        if self._group_requests is not None:
-            self._group_requests.close()
+        if self._python is not None:
+            self._python.close()
 
     # --- topics -------------------------------------------------------------------------------------------------------
 
@@ -196,22 +195,22 @@ class MirrorAdmin(Admin):
     # --- ACLs ---------------------------------------------------------------------------------------------------------
 
     def topic_acls(self, *, timeout_s: float = _REQUEST_S) -> list[TopicAcl] | None:
-        """The ACLs of topics by their exact names; None if the cluster has no authorizer."""
+        """The ACLs of topics by their exact names; None if the cluster has no authorizer.
+
+        With a login that only librdkafka knows, a cluster that has none, or refuses the question, seems to have no ACLs.
+        """
+        if self._python is not None:
+            found = self._python.topic_acls(timeout_s)
+            return None if found is None else sorted(TopicAcl(*each) for each in found)
         every = AclBindingFilter(
-            ResourceType.TOPIC, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+            ResourceType.TOPIC, None, ResourcePatternType.LITERAL, None, None, AclOperation.ANY, AclPermissionType.ANY
         )
 
-        def ask(client: Any, remaining_s: float) -> list[TopicAcl] | None:
-            try:
-                bindings = client.describe_acls(every, request_timeout=remaining_s).result()
-            except confluent_kafka.KafkaException as error:
-                if code_of(error) == _NO_AUTHORIZER:
-                    return None
-                raise
+        def ask(client: Any, remaining_s: float) -> list[TopicAcl]:
+            bindings = client.describe_acls(every, request_timeout=remaining_s).result()
             return sorted(
                 TopicAcl(each.name, each.principal, each.host, each.operation.name, each.permission_type.name)
                 for each in bindings
-                if each.resource_pattern_type == ResourcePatternType.LITERAL
             )
 
         return self._repeat("read the ACLs of topics", ask, timeout_s)
@@ -259,8 +258,8 @@ class MirrorAdmin(Admin):
         Raises:
             KafkaError: brokers cannot be reached, or refuse the client.
         """
-        if self._group_requests is not None:
-            return self._group_requests.offsets(groups, timeout_s)
+        if self._python is not None:
+            return self._python.offsets(groups, timeout_s)
         found: dict[str, GroupOffsetsByPartition] = {}
         failed: dict[str, KafkaError] = {}
         for group in dict.fromkeys(groups):
@@ -283,8 +282,8 @@ class MirrorAdmin(Admin):
         """
         if not offsets:
             return
-        if self._group_requests is not None:
-            self._group_requests.alter(group, offsets, timeout_s)
+        if self._python is not None:
+            self._python.alter(group, offsets, timeout_s)
             return
         entries = [
             confluent_kafka.TopicPartition(where.topic, where.partition, each.offset, each.metadata)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from types import TracebackType
 from typing import Any, Final
 
@@ -32,6 +33,17 @@ _log = logging.getLogger(__name__)
 _ANY_PARTITION: Final = -1
 _WAIT_S: Final = 0.01  # how long to wait for room in the queue before asking `on_wait` again
 _RETRY_S: Final = 0.1
+_REFUSED_RECORDS: Final = frozenset(
+    {
+        "MSG_SIZE_TOO_LARGE",
+        "INVALID_MSG",
+        "INVALID_RECORD",
+        "RECORD_LIST_TOO_LARGE",
+        "INVALID_TIMESTAMP",
+        "TOPIC_AUTHORIZATION_FAILED",
+        "TOPIC_EXCEPTION",
+    }
+)
 _PURGED: Final = frozenset({"_PURGE_QUEUE", "_PURGE_INFLIGHT"})
 
 
@@ -126,7 +138,7 @@ class RecordProducer:
             cause = failure or refused
             raise KafkaError(
                 f"{cause.message}. The transaction was aborted.",
-                retriable=failure is None or failure.retriable,
+                retriable=cause.code not in _REFUSED_RECORDS if failure is None else failure.retriable,
                 code=cause.code,
             ) from required.cause
 
@@ -182,11 +194,16 @@ class RecordProducer:
         timestamps: Sequence[int | None] | None = None,
         headers: Sequence[Headers | None] | None = None,
         partitions: Sequence[int | None] | None = None,
+        reports: Mapping[int, OnDelivery] | None = None,
     ) -> None:
         """Queue many records for one topic, in order; waits while the queue is full.
 
-        Lists beside `values` have its length. `partition` holds for all, `partitions` for each.
+        Lists beside `values` have its length. `partition` holds for all, `partitions` for each. `reports` says what to
+        call when the records of these indexes are delivered; it needs ``reports_successes``.
         """
+        if reports:
+            self._send_reported(topic, values, keys, partition, timestamps, headers, reports)
+            return
         count = len(values)
         for name, column in (
             ("keys", keys),
@@ -231,6 +248,54 @@ class RecordProducer:
                 raise self._error(error, f"send a record to topic {topic!r}") from error
             finally:
                 self.sent += index - start
+        self.poll(0)
+
+    def _send_reported(
+        self,
+        topic: str,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None] | None,
+        partition: int | None,
+        timestamps: Sequence[int | None] | None,
+        headers: Sequence[Headers | None] | None,
+        reports: Mapping[int, OnDelivery],
+    ) -> None:
+        """Between the records whose reports are wanted, transactions need none: one that fails fails the commit."""
+        produce, count = self._producer.produce, len(values)
+        where = _ANY_PARTITION if partition is None else partition
+        unreported = None if self.transactional_id is not None else self._on_failure
+        index = 0
+        for stop in (*sorted(reports), count):
+            while index < stop:
+                start = index
+                columns = zip(
+                    values[start:stop],
+                    repeat(None) if keys is None else keys[start:stop],
+                    repeat(0) if timestamps is None else timestamps[start:stop],
+                    repeat(None) if headers is None else headers[start:stop],
+                    strict=False,
+                )
+                try:
+                    for value, key, timestamp, header in columns:
+                        produce(topic, value, key, where, unreported, None, timestamp or 0, header or None)
+                        index += 1
+                except BufferError:
+                    self._make_room()
+                except confluent_kafka.KafkaException as error:
+                    raise self._error(error, f"send a record to topic {topic!r}") from error
+                finally:
+                    self.sent += index - start
+            if stop < count:
+                self.send(
+                    topic,
+                    values[stop],
+                    None if keys is None else keys[stop],
+                    partition,
+                    None if timestamps is None else timestamps[stop],
+                    None if headers is None else headers[stop],
+                    reports[stop],
+                )
+                index = stop + 1
         self.poll(0)
 
     def poll(self, timeout_s: float = 0.0) -> int:

@@ -399,7 +399,8 @@ class AbstractHerder(Herder):
     def _modify_offsets(self, name: str, work: Any) -> str:
         self._require_settled()
         self._require_leader()
-        self._checked_for_offsets(name)
+        if self._stopped_config(name) is None:
+            self._checked_for_offsets(name)
         self._await_stopped(name)  # without the lock: the connector may be on its way to another worker
         with self._change:
             config = self._checked_for_offsets(name)
@@ -417,18 +418,23 @@ class AbstractHerder(Herder):
             with for_offsets(name):
                 return str(work(config))
 
+    def _stopped_config(self, name: str) -> dict[str, str | None] | None:
+        """The config of a connector that is to be stopped, as far as is known without asking Kafka."""
+        state = self._configs.snapshot()
+        is_stopped = state.target_state(name) is TargetState.STOPPED and not state.task_count(name)
+        return state.connector_config(name) if is_stopped else None
+
     def _checked_for_offsets(self, name: str) -> dict[str, str | None]:
         try:
             self._configs.refresh(REFRESH_S)
         except KafkaError as error:
             raise RestError(500, "Failed to read to end of config topic before modifying connector offsets") from error
-        state = self._configs.snapshot()
-        config = state.connector_config(name)
-        if config is None:
+        config = self._stopped_config(name)
+        if config is not None:
+            return config
+        if self._configs.snapshot().connector_config(name) is None:
             raise NotFoundError(f"Connector {name} not found")
-        if state.target_state(name) is not TargetState.STOPPED or state.task_count(name):
-            raise RestError(400, NOT_STOPPED.format(name=name))
-        return config
+        raise RestError(400, NOT_STOPPED.format(name=name))
 
     def _await_stopped(self, name: str, timeout_s: float = STOPPED_WAIT_S) -> None:
         """Wait until the owner says that its tasks have ended: the wish alone does not end them."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from seamark.config import connector as connector_config
 from seamark.config.providers import Providers
@@ -22,14 +21,14 @@ from seamark.connector.source import ExactlyOnceSupport, SourceConnector
 from seamark.engine.frame_chain import check_transforms
 from seamark.engine.lease_server import LeaseServer
 from seamark.engine.plugins import Plugins
-from seamark.engine.session import start_session
 from seamark.engine.stage import Stage, StageEnvironment, TaskProgress
 from seamark.engine.watch import WorkWatcher
-from seamark.errors import AlreadyExistsError, ConfigError, ConnectError, NotFoundError, cause_of
+from seamark.errors import AlreadyExistsError, ConfigError, NotFoundError
 from seamark.kafka.admin import Admin
 from seamark.kafka.admin_pool import AdminPool
 from seamark.kafka.clients import effective_client_config
 from seamark.runtime.runner import ConnectorRunner, Publish, keep_to_oneself, stage_for
+from seamark.runtime.spark_holder import SparkHolder
 from seamark.runtime.states import ConnectorStatus, State, TargetState
 from seamark.storage.layered import ConnectorOffsetStore, offset_store_for, worker_offset_store
 from seamark.storage.offsets import OffsetStore
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class Worker:
@@ -49,8 +47,7 @@ class Worker:
         self.providers = Providers.of(config.raw)
         self.config = _with_defaults(WorkerConfig(_texts(self.providers.resolve(config.raw))))
         self.plugins = Plugins(config.plugin_path)
-        self._spark, self._owns_spark = spark, spark is None
-        self._spark_start: Future[SparkSession] | None = None
+        self._spark = SparkHolder(self.config, self._is_spark_used, spark)
         self._leases = LeaseServer(host=self._lease_host())
         self._admins = AdminPool()
         self._watcher = WorkWatcher(admins=self._admins)
@@ -63,11 +60,8 @@ class Worker:
 
     @property
     def spark(self) -> SparkSession:
-        """The Spark session; waits for it if it is just being started."""
-        if self._spark is None:
-            assert self._spark_start is not None, "the worker is not started"  # noqa: S101 - a mistake of the caller
-            self._spark = self._spark_start.result()
-        return self._spark
+        """The Spark session; waits until it is started."""
+        return self._spark.session
 
     def check_spark(self) -> None:
         """Returns if Spark runs or is still starting.
@@ -75,9 +69,11 @@ class Worker:
         Raises:
             ConnectError: it could not be started; the worker can run nothing.
         """
-        start = self._spark_start
-        if start is not None and start.done() and (error := start.exception()) is not None:
-            raise ConnectError(f"Spark could not be started: {cause_of(str(error))}") from error
+        self._spark.check()
+
+    def _is_spark_used(self) -> bool:
+        with self._lock:
+            return any(runner.target is TargetState.STARTED for runner in self._runners.values())
 
     @property
     def offsets(self) -> OffsetStore:
@@ -91,8 +87,7 @@ class Worker:
         Without `wait_for_spark` it returns while Spark is still starting; the first connector then waits for it, and
         fails if it did not start.
         """
-        if self._spark is None:
-            self._spark_start = _in_background(lambda: start_session(self.config), "spark-start")
+        self._spark.start()
         self._offsets = worker_offset_store(self.config.raw)
         self._offsets.start()
         if wait_for_spark:
@@ -114,11 +109,7 @@ class Worker:
         self._leases.stop()
         if self._offsets is not None:
             self._offsets.stop()
-        if self._owns_spark and self._spark_start is not None:
-            try:
-                self.spark.stop()
-            except Exception as error:
-                log.warning("Spark could not be stopped: %s", error)
+        self._spark.stop()
         self.providers.close()
 
     # connectors
@@ -326,19 +317,6 @@ class Worker:
 def _texts(config: Mapping[str, str | None]) -> dict[str, str]:
     """Without keys that have no value: for a connector they are the same as keys that are not there."""
     return {key: value for key, value in config.items() if value is not None}
-
-
-def _in_background(work: Callable[[], T], name: str) -> Future[T]:
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, name=name, daemon=True).start()
-    return future
 
 
 def _with_defaults(config: WorkerConfig) -> WorkerConfig:

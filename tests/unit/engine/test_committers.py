@@ -249,7 +249,7 @@ def test_a_batch_has_a_position_only_when_all_of_its_records_are_acknowledged(ta
         setting.producer.acknowledge()
         committer.after_poll(True)
         setting.worker.commits.clear()
-        setting.producer.send_batch = lambda topic, values, *_: [setting.producer.send(topic, v) for v in values]  # type: ignore[attr-defined]
+        setting.producer.send_batch = lambda topic, values, *_, **__: [setting.producer.send(topic, v) for v in values]  # type: ignore[attr-defined]
         committer.send(batch)
     setting.producer.acknowledge(2)
     committer.after_poll(True)

@@ -1,8 +1,9 @@
-"""Committed offsets of many consumer groups at a time, with their metadata.
+"""What is better asked through kafka-python's admin client than through librdkafka's.
 
-The requests go through kafka-python's admin client: librdkafka's own ends the whole process when a broker is lost while
-a request to a group's coordinator is under way (its issue 4605), asks for one group at a time, and who asks every few
-seconds meets such moments. What kafka-python cannot log in with (`can_serve`) is left to librdkafka.
+Requests to a group's coordinator: librdkafka ends the whole process when a broker is lost while one is under way (its
+issue 4605), and who asks every few seconds meets such moments; it also asks for one group at a time. And ACLs: its
+Python binding shows a refusal, or a cluster without an authorizer, as an empty list. What kafka-python cannot log in
+with (`can_serve`) is left to librdkafka.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _REQUEST_S: Final = 10.0  # of one attempt: a lost broker is noticed by the next
 _CLOSE_S: Final = 1.0
 _GROUPS_PER_REQUEST: Final = 100
 _NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PARTITION"})  # a topic to commit for has to exist already
+_NO_AUTHORIZER: Final = "SECURITY_DISABLED"
 _MECHANISMS: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 
@@ -46,8 +48,8 @@ def can_serve(java_config: Mapping[str, str]) -> bool:
     return settings.get("sasl.mechanism", "PLAIN").upper() in _MECHANISMS and "ssl.keystore.location" not in settings
 
 
-class GroupRequests:
-    """Asks coordinators for offsets and commits for groups without members. Thread-safe; its connection is kept."""
+class PythonAdmin:
+    """Asks coordinators and controllers. Thread-safe; its connection is kept."""
 
     def __init__(self, java_config: Mapping[str, str]) -> None:
         self._java = dict(java_config)
@@ -109,6 +111,48 @@ class GroupRequests:
                     raise kind(f"{where.topic}-{where.partition}")
 
         self._repeat(action, commit, time.monotonic() + timeout_s, timeout_s)
+
+    def topic_acls(self, timeout_s: float) -> list[tuple[str, str, str, str, str]] | None:
+        """Topic, principal, host, operation and permission of each ACL of a topic by its exact name.
+
+        None if the cluster has no authorizer.
+
+        Raises:
+            KafkaError: the cluster refused, or did not answer in time.
+        """
+        kafka_python()  # without its warnings
+        from kafka import admin as names
+
+        every = names.ACLFilter(
+            principal=None,
+            host=None,
+            operation=names.ACLOperation.ANY,
+            permission_type=names.ACLPermissionType.ANY,
+            resource_pattern=names.ResourcePatternFilter(
+                names.ResourceType.TOPIC, None, names.ACLResourcePatternType.LITERAL
+            ),
+        )
+        try:
+            acls, _ = self._repeat(
+                "read the ACLs of topics",
+                lambda client: client.describe_acls(every),
+                time.monotonic() + timeout_s,
+                timeout_s,
+            )
+        except KafkaError as error:
+            if error.code == _NO_AUTHORIZER:
+                return None
+            raise
+        return [
+            (
+                each.resource_pattern.resource_name,
+                each.principal,
+                each.host,
+                each.operation.name,
+                each.permission_type.name,
+            )
+            for each in acls
+        ]
 
     def close(self) -> None:
         """Release the connection; a request that is under way is the last, and does it itself if it takes long."""

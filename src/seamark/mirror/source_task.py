@@ -1,0 +1,217 @@
+"""The task of MirrorSourceConnector: copies records of the assigned partitions, bytes untouched, and tells syncs.
+
+Records go to Kafka through the engine, which commits source offsets with them. What the engine reports of where they
+arrived feeds the offset syncs, by the rule of `SyncEmission`; syncs are sent outside any transaction, by a producer of
+their own, since they only ever make translated offsets better.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seamark.connector.offsets import Offsets
+from seamark.connector.records import RecordBatch, RecordBatches
+from seamark.connector.schema import OPTIONAL_BYTES_SCHEMA
+from seamark.connector.source import SourceTask
+from seamark.errors import ConnectError, KafkaError
+from seamark.kafka.admin import Admin
+from seamark.kafka.consumer import (
+    RecordConsumer,
+    headers_of,
+    keys_of,
+    offsets_of,
+    runs_of,
+    timestamps_of,
+    values_of,
+)
+from seamark.kafka.producer import RecordProducer
+from seamark.kafka.topic_partitions import TopicPartition
+from seamark.mirror.config import SourceSettings, client_config
+from seamark.mirror.emission import SyncEmission
+from seamark.mirror.offsets import source_offset, source_partition
+from seamark.mirror.start_positions import data_loss, start_positions
+
+log = logging.getLogger(__name__)
+
+MAX_RECORDS = 20_000
+"""In one poll, and so, by default, in one transaction: enough that the transaction's cost does not count."""
+LINGER_S = 0.005
+MAX_WAIT_S = 0.2  # the engine looks between polls whether to stop
+SYNCS_IN_FLIGHT = 10
+SYNC_FLUSH_S = 2.0
+
+
+@dataclass(slots=True)
+class MirroredBatch(RecordBatch):
+    """A batch that remembers where its records come from."""
+
+    origin: TopicPartition | None = None
+    upstream: list[int] | None = None
+    gaps: frozenset[int] = frozenset()
+
+
+class MirrorSourceTask(SourceTask):
+    """Copies the partitions that its config assigns."""
+
+    def __init__(self) -> None:
+        self._consumer: RecordConsumer | None = None
+        self._admin: Admin | None = None
+        self._syncs: RecordProducer | None = None
+        self._lost: list[TopicPartition] = []
+
+    def start(self, config: Mapping[str, str], offsets: Offsets) -> None:
+        self._settings = settings = SourceSettings.of(config)
+        self._partitions = assigned_partitions(config)
+        policy = settings.policy
+        self._remote = {
+            topic: policy.format_remote_topic(settings.source_alias, topic)
+            for topic in {where.topic for where in self._partitions}
+        }
+        self._source_partitions = {
+            where: source_partition(settings.source_alias, where.topic, where.partition) for where in self._partitions
+        }
+        self._previous: dict[TopicPartition, int] = {}
+        self._stride = max(1, settings.offset_lag_max)
+        self._wait_s = min(settings.consumer_poll_timeout_ms / 1000, MAX_WAIT_S)
+        self._emission = SyncEmission(settings.offset_lag_max)
+        if settings.emit_offset_syncs:
+            producer = client_config(config, settings.offset_syncs_location, "producer", "offset-syncs")
+            self._syncs = RecordProducer(producer, reports_successes=True)
+        self._admin = Admin(client_config(config, "source", "admin", "replication-source-admin"))
+        consumer = client_config(config, "source", "consumer", "replication-consumer")
+        # What is out of range is ours to judge: librdkafka would silently go to the beginning or the end.
+        self._reset = consumer.get("auto.offset.reset", "earliest")
+        self._consumer = RecordConsumer({**consumer, "auto.offset.reset": "none"}, self._lost.append)
+        positions = start_positions(
+            self._admin,
+            {where: offsets.get(self._source_partitions[where]) for where in self._partitions},
+            start=settings.start or self._reset,
+            on_data_loss=settings.on_data_loss,
+        )
+        self._next = dict(positions)
+        self._consumer.assign(positions)
+
+    def poll(self) -> RecordBatches | None:
+        consumer = self._consumer
+        if consumer is None:
+            return None
+        self._send_syncs()
+        try:
+            messages = consumer.read(MAX_RECORDS, self._wait_s, LINGER_S)
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            log.warning("Records cannot be read now: %s", error)
+            return None
+        if self._lost:
+            self._go_on(consumer)
+        return RecordBatches(self._batch(where, run) for where, run in runs_of(messages)) if messages else None
+
+    def commit_batch(self, batch: RecordBatch, offsets: Mapping[int, int]) -> None:
+        if self._syncs is None or not isinstance(batch, MirroredBatch) or batch.origin is None or not batch.upstream:
+            return
+        topic, partition = batch.origin.topic, batch.origin.partition
+        for index in sorted(offsets):
+            self._emission.acknowledged(
+                topic, partition, batch.upstream[index], offsets[index], is_gap=index in batch.gaps
+            )
+        self._send_syncs()
+
+    def commit(self) -> None:
+        if self._syncs is not None:
+            self._emission.promote()
+            self._send_syncs()
+
+    def stop(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+        if self._admin is not None:
+            self._admin.close()
+        if self._syncs is not None:
+            deadline = time.monotonic() + SYNC_FLUSH_S
+            self._emission.promote()
+            self._send_syncs()
+            try:
+                self._syncs.flush(max(0.0, deadline - time.monotonic()))
+            except KafkaError as error:
+                log.warning("The last offset syncs could not be sent: %s", error)
+            self._syncs.close(0.5)
+
+    def _batch(self, where: TopicPartition, messages: list[Any]) -> MirroredBatch:
+        upstream = offsets_of(messages)
+        previous = self._previous.get(where)
+        self._previous[where] = upstream[-1]
+        self._next[where] = upstream[-1] + 1
+        gaps: frozenset[int] = frozenset()
+        if upstream[-1] - upstream[0] != len(upstream) - 1:
+            gaps = frozenset(index for index in range(1, len(upstream)) if upstream[index] != upstream[index - 1] + 1)
+        if previous is None or upstream[0] != previous + 1:
+            gaps |= {0}
+        return MirroredBatch(
+            topic=self._remote[where.topic],
+            values=values_of(messages),
+            value_schema=OPTIONAL_BYTES_SCHEMA,
+            keys=keys_of(messages),
+            key_schema=OPTIONAL_BYTES_SCHEMA,
+            timestamps=timestamps_of(messages),
+            kafka_partition=where.partition,
+            source_partition=self._source_partitions[where],
+            source_offset=source_offset(upstream[-1]),
+            offset_at=lambda index: source_offset(upstream[index]),
+            headers=headers_of(messages),
+            places=self._places(len(upstream), gaps) if self._syncs is not None else (),
+            origin=where,
+            upstream=upstream,
+            gaps=gaps,
+        )
+
+    def _places(self, count: int, gaps: frozenset[int]) -> list[int]:
+        """Enough of the records that no sync which is due can be missed, and few enough to cost nothing."""
+        places = {*range(self._stride - 1, count, self._stride), *gaps, count - 1}
+        return sorted(places)
+
+    def _send_syncs(self) -> None:
+        syncs = self._syncs
+        if syncs is None:
+            return
+        try:
+            syncs.poll()
+            if failed := syncs.forget_failures():
+                log.warning("%d offset syncs could not be sent; later ones will tell the same and more.", failed)
+            room = SYNCS_IN_FLIGHT - syncs.in_flight
+            for sync in self._emission.take(room) if room > 0 else ():
+                syncs.send(self._settings.offset_syncs_topic, sync.value(), sync.key(), 0)
+        except KafkaError as error:
+            log.warning("Offset syncs cannot be sent now: %s", error)
+
+    def _go_on(self, consumer: RecordConsumer) -> None:
+        """Offsets that were to be read are not there any more, or never were: what to do is the user's choice."""
+        lost, self._lost[:] = list(self._lost), []
+        if self._admin is None:
+            return
+        for where in lost:
+            position = data_loss(self._admin, where, self._next[where], self._settings.on_data_loss)
+            self._next[where] = position
+            consumer.seek(where, position)
+
+
+def assigned_partitions(config: Mapping[str, str]) -> list[TopicPartition]:
+    """The partitions of a task config.
+
+    Raises:
+        ConnectError: it has none, or one that is no partition.
+    """
+    text = config.get("task.assigned.partitions", "")
+    partitions = []
+    for each in text.split(",") if text else ():
+        topic, dash, number = each.rpartition("-")
+        if not dash or not topic or not number.isdecimal():
+            raise ConnectError(f"task.assigned.partitions names {each!r}, which is not of the form topic-partition.")
+        partitions.append(TopicPartition(topic, int(number)))
+    if not partitions:
+        raise ConnectError("task.assigned.partitions is empty: the task has nothing to copy.")
+    return partitions
