@@ -84,7 +84,7 @@ def test_slots_are_recent_and_apart(start: int, steps: list[int]) -> None:
     for step in [0, *steps]:
         upstream += step
         store.add(OffsetSync("t", 0, upstream, upstream))
-        slots = store._syncs["t", 0]  # noqa: SLF001 - the invariants are about slots
+        slots = store._syncs["t", 0]
         assert len(slots) == SLOTS
         assert slots[0].upstream == upstream
         assert slots[-1].upstream == start
