@@ -197,7 +197,7 @@ class MirrorAdmin(Admin):
     def topic_acls(self, *, timeout_s: float = _REQUEST_S) -> list[TopicAcl] | None:
         """The ACLs of topics by their exact names; None if the cluster has no authorizer.
 
-        With a login that only librdkafka knows, a cluster that has none, or refuses the question, seems to have no ACLs.
+        With a login that only librdkafka knows, a cluster that refuses the question seems to have no ACLs.
         """
         if self._python is not None:
             found = self._python.topic_acls(timeout_s)

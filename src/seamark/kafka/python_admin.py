@@ -27,6 +27,7 @@ _CLOSE_S: Final = 1.0
 _GROUPS_PER_REQUEST: Final = 100
 _NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PARTITION"})  # a topic to commit for has to exist already
 _NO_AUTHORIZER: Final = "SECURITY_DISABLED"
+_LOGIN: Final = frozenset({"SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"})
 _MECHANISMS: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 
@@ -75,7 +76,7 @@ class PythonAdmin:
             try:
                 found.update(self._read(some, deadline, timeout_s))
             except KafkaError as error:
-                if error.retriable:
+                if self._concerns_all(error):
                     raise
                 if len(some) == 1:
                     failed[some[0]] = error
@@ -84,7 +85,7 @@ class PythonAdmin:
                     try:
                         found.update(self._read([group], deadline, timeout_s))
                     except KafkaError as own:
-                        if own.retriable:
+                        if self._concerns_all(own):
                             raise
                         failed[group] = own
         return found, failed
@@ -162,6 +163,9 @@ class PythonAdmin:
                 self._drop()
             finally:
                 self._lock.release()
+
+    def _concerns_all(self, error: KafkaError) -> bool:
+        return error.retriable or error.code in _LOGIN or self._closed.is_set()
 
     def _read(self, groups: list[str], deadline: float, timeout_s: float) -> dict[str, GroupOffsetsByPartition]:
         shown = ", ".join(groups[:5]) + (f" and {len(groups) - 5} more" if len(groups) > 5 else "")

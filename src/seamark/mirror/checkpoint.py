@@ -9,6 +9,7 @@ from typing import Final
 from seamark.config.configdef import ConfigDef, ConfigValue
 from seamark.connector.offsets import Offsets
 from seamark.connector.source import SourceConnector
+from seamark.connector.versions import VERSION
 from seamark.errors import RetriableError
 from seamark.kafka.mirror_admin import MirrorAdmin
 from seamark.mirror.checkpoint_task import MirrorCheckpointTask
@@ -17,7 +18,6 @@ from seamark.mirror.config import CheckpointSettings, checkpoint_config_def, val
 from seamark.mirror.internal_topics import create_compacted_topic
 from seamark.mirror.offsets import check_checkpoint_offsets
 from seamark.mirror.scheduler import Scheduler
-from seamark.mirror.version import VERSION
 
 log = logging.getLogger(__name__)
 

@@ -11,12 +11,12 @@ from seamark.connector.offsets import Offsets
 from seamark.connector.records import SourceRecord
 from seamark.connector.schema import BYTES_SCHEMA
 from seamark.connector.source import SourceConnector, SourceTask
+from seamark.connector.versions import VERSION
 from seamark.kafka.mirror_admin import MirrorAdmin
 from seamark.mirror.config import HeartbeatSettings, heartbeat_config_def, validate_heartbeat
 from seamark.mirror.internal_topics import create_compacted_topic
 from seamark.mirror.offsets import check_heartbeat_offsets, heartbeat_partition, source_offset
 from seamark.mirror.scheduler import Scheduler
-from seamark.mirror.version import VERSION
 from seamark.mirror.wire import Heartbeat
 
 IDLE_POLL_S: Final = 0.5  # the longest that a poll waits: the engine commits and renews its lease between polls

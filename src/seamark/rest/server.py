@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from seamark.config.rest_keys import parse_listener
 from seamark.config.worker import WorkerConfig
@@ -116,9 +116,6 @@ class RestServer:
         Raises:
             ConnectError: `bind` was not called, or the server did not start.
         """
-        if self._thread is not None:
-            raise ConnectError("The REST server runs already")
-        self._bound(self._sockets)
         app = create_app(
             herder,
             self._config,
@@ -128,9 +125,21 @@ class RestServer:
             request_timeout_s=request_timeout_s,
             health_timeout_s=health_timeout_s,
         )
-        served = [(_server(app), self._sockets)]
+        admin = None
         if self._admin_sockets:
             admin = create_admin_app(herder, self._config, observe=observe, request_timeout_s=request_timeout_s)
+        self.serve(app, admin)
+
+    def serve(self, app: ASGIApp, admin: ASGIApp | None = None) -> None:
+        """Serve an application on `listeners`, and another one on `admin.listeners`; returns when they are served.
+
+        Raises:
+            ConnectError: `bind` was not called, or the server did not start.
+        """
+        if self._thread is not None:
+            raise ConnectError("The REST server runs already")
+        served = [(_server(app), self._bound(self._sockets))]
+        if admin is not None:
             served.append((_server(admin), self._admin_sockets))
         self._servers = [server for server, _ in served]
         is_started = threading.Event()
@@ -179,7 +188,7 @@ class RestServer:
         self._sockets, self._admin_sockets = [], []
 
 
-def _server(app: FastAPI) -> uvicorn.Server:
+def _server(app: ASGIApp) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,

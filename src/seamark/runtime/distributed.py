@@ -108,6 +108,11 @@ class DistributedHerder(AbstractHerder):
         return f"joining the group of workers: {error}" if error is not None else None
 
     @property
+    def is_leader(self) -> bool:
+        """Whether this worker leads its group, and has taken over the writing of configs."""
+        return self._is_leader()
+
+    @property
     def generation(self) -> int:
         return self._group.assignment.generation
 

@@ -42,12 +42,13 @@ log = logging.getLogger(__name__)
 class Worker:
     """Runs connectors in this process and on its Spark."""
 
-    def __init__(self, config: WorkerConfig, *, spark: SparkSession | None = None) -> None:
+    def __init__(self, config: WorkerConfig, *, spark: SparkSession | SparkHolder | None = None) -> None:
         """`spark` shares a session that the caller stops; without it the worker starts and stops its own."""
         self.providers = Providers.of(config.raw)
         self.config = _with_defaults(WorkerConfig(_texts(self.providers.resolve(config.raw))))
         self.plugins = Plugins(config.plugin_path)
-        self._spark = SparkHolder(self.config, self._is_spark_used, spark)
+        self._owns_spark = not isinstance(spark, SparkHolder)
+        self._spark = spark if isinstance(spark, SparkHolder) else SparkHolder(self.config, self.is_spark_used, spark)
         self._leases = LeaseServer(host=self._lease_host())
         self._admins = AdminPool()
         self._watcher = WorkWatcher(admins=self._admins)
@@ -71,7 +72,8 @@ class Worker:
         """
         self._spark.check()
 
-    def _is_spark_used(self) -> bool:
+    def is_spark_used(self) -> bool:
+        """Whether a connector runs, or is about to."""
         with self._lock:
             return any(runner.target is TargetState.STARTED for runner in self._runners.values())
 
@@ -87,7 +89,8 @@ class Worker:
         Without `wait_for_spark` it returns while Spark is still starting; the first connector then waits for it, and
         fails if it did not start.
         """
-        self._spark.start()
+        if self._owns_spark:
+            self._spark.start()
         self._offsets = worker_offset_store(self.config.raw)
         self._offsets.start()
         if wait_for_spark:
@@ -109,7 +112,8 @@ class Worker:
         self._leases.stop()
         if self._offsets is not None:
             self._offsets.stop()
-        self._spark.stop()
+        if self._owns_spark:
+            self._spark.stop()
         self.providers.close()
 
     # connectors
