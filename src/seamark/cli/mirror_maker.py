@@ -18,11 +18,11 @@ from seamark.cli.broker import note
 from seamark.cli.signals import run_until_told
 
 if TYPE_CHECKING:
+    from seamark.config.worker import WorkerConfig
     from seamark.mirror.maker_config import MirrorMakerConfig, SourceAndTarget
     from seamark.rest.server import RestServer
     from seamark.runtime.distributed import DistributedHerder
     from seamark.runtime.mirror_flow import FlowConnectors
-    from seamark.runtime.spark_holder import SparkHolder
     from seamark.runtime.worker import Worker
 
 START_FAILED, OTHER_ERROR = 3, 2
@@ -92,8 +92,10 @@ def _run(properties: Path, targets: Sequence[str], stopping: threading.Event, is
 class _Running:
     """What the process holds."""
 
-    def __init__(self, spark: SparkHolder) -> None:
-        self.spark = spark
+    def __init__(self, config: WorkerConfig) -> None:
+        from seamark.runtime.spark_holder import SparkHolder
+
+        self.spark = SparkHolder(config, self.is_spark_used)
         self.workers: list[Worker] = []
         self.herders: dict[str, DistributedHerder] = {}
         self.connectors: dict[str, FlowConnectors] = {}
@@ -135,12 +137,11 @@ def _start(
     from seamark.runtime.distributed import DistributedHerder
     from seamark.runtime.metrics import Metrics
     from seamark.runtime.mirror_flow import FlowConnectors
-    from seamark.runtime.spark_holder import SparkHolder
     from seamark.runtime.worker import Worker
 
     spark_settings = {key: value for key, value in raw.items() if key.startswith(("spark.", "seamark."))}
     configs = {flow: WorkerConfig({**spark_settings, **maker.worker_config(flow)}) for flow in flows}
-    running = _Running(SparkHolder(configs[flows[0]], lambda: running.is_spark_used()))
+    running = _Running(configs[flows[0]])
     stack.callback(end_jvm)
     stack.callback(running.spark.stop)
     running.spark.start()

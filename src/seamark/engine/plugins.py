@@ -43,6 +43,8 @@ _JAVA_CONNECTORS = {
     f"{_FILE}.FileStreamSourceConnector": "seamark.connectors.file_source:FileStreamSourceConnector",
     f"{_FILE}.FileStreamSinkConnector": "seamark.connectors.file_sink:FileStreamSinkConnector",
     f"{_MIRROR}.MirrorSourceConnector": "seamark.mirror.source:MirrorSourceConnector",
+    f"{_MIRROR}.MirrorCheckpointConnector": "seamark.mirror.checkpoint:MirrorCheckpointConnector",
+    f"{_MIRROR}.MirrorHeartbeatConnector": "seamark.mirror.heartbeat:MirrorHeartbeatConnector",
 }
 _JAVA_CONVERTERS = {
     "org.apache.kafka.connect.json.JsonConverter": f"{_OURS}.json:JsonConverter",
