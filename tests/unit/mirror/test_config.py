@@ -222,6 +222,12 @@ def test_the_nearest_setting_wins_for_a_client() -> None:
     assert client_config(config, "source", "admin")["security.protocol"] == "SSL"
 
 
+def test_a_consumer_starts_where_it_is_told_to() -> None:
+    config = {**BASE, "consumer.auto.offset.reset": "latest", "target.consumer.auto.offset.reset": "none"}
+    assert client_config(config, "source", "consumer")["auto.offset.reset"] == "latest"
+    assert client_config(config, "target", "consumer")["auto.offset.reset"] == "none"
+
+
 def test_a_client_id_of_ones_own_stays_in_front() -> None:
     config = {**BASE, "admin.client.id": "mine", "task.index": "4"}
     assert client_config(config, "target", "admin", "replication-target-admin")["client.id"] == (

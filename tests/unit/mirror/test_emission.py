@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seamark.mirror.emission import SyncEmission
@@ -89,6 +89,7 @@ def test_what_exceeds_the_limit_stays_due() -> None:
     assert [sync.partition for sync in emission.take(10)] == list(range(10, 15))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 50), st.lists(st.sampled_from(["record", "gap", "commit"]), max_size=200))
 def test_telling_some_records_loses_no_sync_that_matters(lag: int, events: list[str]) -> None:
     """Told of first records, gaps, one in `lag` and the last before a commit, groups translate nearly as well."""

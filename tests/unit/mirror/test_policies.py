@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seamark.errors import ConfigError
@@ -41,6 +41,7 @@ def test_the_alias_goes_before_the_topic() -> None:
     assert policy.original_topic("eu.us.orders") == "orders"
 
 
+@settings(deadline=None)
 @given(ALIASES, TOPICS.filter(lambda topic: topic.strip(".") != ""))
 def test_a_remote_topic_knows_where_it_comes_from(alias: str, topic: str) -> None:
     policy = DefaultReplicationPolicy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seamark.errors import DataError
@@ -43,6 +43,7 @@ def test_records_of_a_live_mirror_maker(record: Any, key: str, value: str) -> No
     assert type(record).from_record(bytes.fromhex(key), bytes.fromhex(value)) == record
 
 
+@settings(deadline=None)
 @given(
     st.one_of(
         st.builds(OffsetSync, TEXT, INT32, INT64, INT64),
@@ -54,6 +55,7 @@ def test_what_is_written_is_read(record: Any) -> None:
     assert type(record).from_record(record.key(), record.value()) == record
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from([OffsetSync("topic", 3, 1, 2), Checkpoint("g", "t", 0, 1, 2, "meta"), Heartbeat("a", "b", 5)]),
     st.booleans(),
