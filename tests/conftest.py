@@ -11,7 +11,7 @@ import pytest
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.testing.java_connect import JavaConnect
 
-pytest_plugins = ["fixtures.spark", "fixtures.worker", "fixtures.herders"]
+pytest_plugins = ["fixtures.spark", "fixtures.worker", "fixtures.herders", "fixtures.mirrors"]
 
 
 @pytest.fixture(scope="session")

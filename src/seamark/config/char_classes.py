@@ -49,6 +49,16 @@ def intersection(one: Ranges, other: Ranges) -> Ranges:
     return complement(union([complement(one), complement(other)]))
 
 
+def in_any_case(ranges: Ranges) -> Ranges:
+    """With the other case of each ASCII letter: those are what Java's patterns compare without case."""
+    lower, upper = of("az"), of("AZ")
+    step = ord("a") - ord("A")
+    small, capital = intersection(ranges, lower), intersection(ranges, upper)
+    return union(
+        [ranges, tuple((a - step, b - step) for a, b in small), tuple((a + step, b + step) for a, b in capital)]
+    )
+
+
 def expression(ranges: Ranges) -> str:
     """A Python expression for one character of the set."""
     if not ranges:

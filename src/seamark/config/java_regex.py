@@ -81,7 +81,7 @@ class _Translator:
         if char == "\\":
             self._escape()
         elif char == "[":
-            self._emit(char_classes.expression(self._char_class()))
+            self._emit(self._set(self._char_class()))
         elif char == "(":
             self._open()
         elif char == ")":
@@ -196,7 +196,7 @@ class _Translator:
             self._emit(f"(?:\\{char})", 2)
         else:
             ranges = self._escaped_class()
-            self._emit(char_classes.expression(ranges) if ranges is not None else re.escape(self._escaped_char()))
+            self._emit(self._set(ranges) if ranges is not None else re.escape(self._escaped_char()))
 
     def _quoted(self) -> str:
         end = self._pattern.find("\\E", self._at + 2)
@@ -209,7 +209,7 @@ class _Translator:
         char = self._pattern[self._at + 1 : self._at + 2]
         if char in SHORTHANDS:
             self._at += 2
-            return SHORTHANDS[char]
+            return SHORTHANDS[char]  # no case splits them
         if char not in ("p", "P"):
             return None
         name = self._pattern[self._at + 2 : self._at + 3]
@@ -224,7 +224,17 @@ class _Translator:
         if ranges is None:
             raise self._fail(f"Unknown character property name {{{name}}}", end - 1)
         self._at = end
+        ranges = self._folded(ranges)
         return ranges if char == "p" else char_classes.complement(ranges)
+
+    def _folded(self, ranges: Ranges) -> Ranges:
+        """What a set is where case does not count. It must be so before a complement is taken."""
+        return char_classes.in_any_case(ranges) if "i" in self._groups[-1].flags else ranges
+
+    def _set(self, ranges: Ranges) -> str:
+        """An expression for one character of a set to which Python must not add other cases."""
+        text = char_classes.expression(ranges)
+        return f"(?-i:{text})" if "i" in self._groups[-1].flags else text
 
     def _escaped_char(self) -> str:
         """The character that an escape stands for."""
@@ -281,7 +291,7 @@ class _Translator:
 
     def _class_member(self) -> Ranges:
         if self._pattern.startswith("\\Q", self._at):
-            return char_classes.of(*self._quoted())
+            return self._folded(char_classes.of(*self._quoted()))
         if self._pattern[self._at] == "\\" and (ranges := self._escaped_class()) is not None:
             return ranges
         first = self._class_char()
@@ -290,12 +300,12 @@ class _Translator:
             "[",
             "",
         ):
-            return char_classes.of(first)
+            return self._folded(char_classes.of(first))
         self._at += 1
         last = self._class_char()
         if last < first:
             raise self._fail("Illegal character range", self._at - 1)
-        return char_classes.of(first + last)
+        return self._folded(char_classes.of(first + last))
 
     def _class_char(self) -> str:
         if self._at < len(self._pattern) and self._pattern[self._at] == "\\":

@@ -96,6 +96,13 @@ class SourceTask(ABC):
         """
         return None
 
+    def reconfigure(self, config: Mapping[str, str], offsets: Offsets) -> None:  # noqa: B027 - optional
+        """Go on with another config, without a restart; between two polls, with the connector's committed offsets.
+
+        Only called if it is overridden, when the connector has asked for a reconfiguration and its tasks are still as
+        many. The connector must not give to one task what another one is still reading.
+        """
+
     def stop(self) -> None:  # noqa: B027 - optional
         """Release what `start` acquired; no other call follows."""
 

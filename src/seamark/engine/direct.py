@@ -13,10 +13,13 @@ import time
 import traceback
 import uuid
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from seamark.config.worker import WorkerConfig
+from seamark.connector.connector import Connector
+from seamark.connector.source import SourceTask
 from seamark.engine.direct_task import run_partition
 from seamark.engine.lease_client import LeaseTicket
 from seamark.engine.leases import Epoch, EpochServices, Lease, LeaseState
@@ -122,6 +125,15 @@ class DirectStage(Stage):
                 progress.state, progress.error = "failed", self._failed[task]
             tasks.append(progress)
         return tasks
+
+    def reconfigure(self, configs: Sequence[Mapping[str, str]]) -> bool:
+        if len(configs) != len(self.environment.task_configs) or not _takes_configs(self.environment.connector):
+            return False
+        self.environment = replace(self.environment, task_configs=[dict(config) for config in configs])
+        epoch = self._epoch
+        if epoch is not None:
+            epoch.reconfigure(self.environment.task_configs)
+        return True
 
     def drop(self, failures: Mapping[int, str]) -> bool:
         self._failed.update(failures)
@@ -279,3 +291,9 @@ class DirectStage(Stage):
             return StageOutcome(Ending.FAILED, dict(self._failed))
         ended = epoch.stop_reason or Ending.WORKED
         return StageOutcome(ended, dict(self._failed))
+
+
+def _takes_configs(connector: Connector) -> bool:
+    """Whether the connector's tasks can go on with another config."""
+    method = getattr(connector.task_class, "reconfigure", None)
+    return method is not None and method is not SourceTask.reconfigure

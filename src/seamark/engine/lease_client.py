@@ -90,6 +90,8 @@ class LeaseClient:
         self._last_answer = time.monotonic()
         self._directive = Directive.CONTINUE
         self._lost: str | None = None
+        self._new_config: dict[str, str] | None = None
+        self._config_version = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
 
@@ -115,6 +117,13 @@ class LeaseClient:
     def should_end(self) -> bool:
         """Whether the task is to end: told so, or its lease is lost."""
         return self._directive is not Directive.CONTINUE or self._lost is not None
+
+    def take_config(self) -> dict[str, str] | None:
+        """A config that the task is to go on with, once; None if there is no other."""
+        if self._new_config is None:
+            return None
+        config, self._new_config = self._new_config, None
+        return config
 
     def check(self) -> None:
         """Raise if the lease is lost. Call before anything is committed.
@@ -163,13 +172,21 @@ class LeaseClient:
         while not self._ended.is_set():
             progress, idle_ms = self._report()
             try:
-                body = {"progress": asdict(progress), "idle_ms": idle_ms, "wait_ms": self._ticket.interval_ms}
+                body = {
+                    "progress": asdict(progress),
+                    "idle_ms": idle_ms,
+                    "wait_ms": self._ticket.interval_ms,
+                    "config_version": self._config_version,
+                }
                 if self._directive is not Directive.CONTINUE:
                     self._ended.wait(self._ticket.interval_ms / 1000)
                     if self._ended.is_set():
                         break
-                self._directive = Directive(self._renewals.call("renew", body)["directive"])
+                answer = self._renewals.call("renew", body)
                 self._last_answer = time.monotonic()
+                if "config" in answer:
+                    self._new_config, self._config_version = answer["config"], answer["config_version"]
+                self._directive = Directive(answer["directive"])
             except LeaseLostError as error:
                 self._lose(str(error))
                 return

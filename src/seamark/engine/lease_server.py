@@ -161,7 +161,7 @@ class LeaseServer:
             except TimeoutError:
                 pass  # no news; but time has passed, and a stop may have come before anybody listened
             directive = self._directive(epoch)
-        return {"directive": directive.value}
+        return {"directive": directive.value, **epoch.news_for(lease.task, body.get("config_version", 0))}
 
     async def _offsets(self, lease_id: str, body: Body) -> Body:
         epoch, _ = self._held(lease_id, body)

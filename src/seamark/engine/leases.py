@@ -89,6 +89,18 @@ class Epoch:
     has_yielded: bool = False
     """Whether it ended so that others get their turn."""
     on_stop: Callable[[], None] = lambda: None
+    configs: Sequence[Mapping[str, str]] = ()
+    """By task, once they have changed since the epoch began."""
+    configs_version: int = 0
+
+    def reconfigure(self, configs: Sequence[Mapping[str, str]]) -> None:
+        """Let tasks know of other configs when they next renew their leases."""
+        self.configs, self.configs_version = configs, self.configs_version + 1
+
+    def news_for(self, task: int, known_version: int) -> Mapping[str, Any]:
+        """What a task is told besides its directive."""
+        version = self.configs_version
+        return {} if version <= known_version else {"config": self.configs[task], "config_version": version}
 
     @property
     def held(self) -> list[Lease]:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 
+from seamark.connector.offsets import Offsets
 from seamark.connector.records import RecordBatch, RecordBatches, SourceRecord
 from seamark.connector.source import Polled, SourceTask
 from seamark.engine.commits import Committer
@@ -50,6 +51,8 @@ class SourceLoop:
 
     def _loop(self) -> None:
         while not self._lease.should_end:
+            if (config := self._lease.take_config()) is not None:
+                self._reconfigure(config)
             began = time.monotonic()
             polled = self._poll()
             if polled is not None and len(polled):
@@ -60,6 +63,16 @@ class SourceLoop:
             else:
                 self._committer.after_poll(False)
                 self._rest(began)
+
+    def _reconfigure(self, config: dict[str, str]) -> None:
+        answer = self._lease.call("offsets")
+        offsets = Offsets((entry["partition"], entry["offset"]) for entry in answer["offsets"])
+        try:
+            with connector_code(self._connector, "reconfigure"):
+                self._task.reconfigure(config, offsets)
+        except Exception:
+            self._own_code_failed = True
+            raise
 
     def _give_up(self) -> None:
         try:

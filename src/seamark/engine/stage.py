@@ -118,6 +118,10 @@ class Stage(ABC):
         Any thread; a later `run` works again.
         """
 
+    def reconfigure(self, configs: Sequence[Mapping[str, str]]) -> bool:
+        """Go on with other task configs, without a new start; False if that is not possible. Any thread."""
+        return False
+
     def drop(self, failures: Mapping[int, str]) -> bool:
         """Go on without these tasks, which have failed for good; False if that leaves nothing to run."""
         return False

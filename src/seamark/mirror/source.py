@@ -23,7 +23,7 @@ from seamark.mirror.internal_topics import create_compacted_topic
 from seamark.mirror.offsets import check_source_offsets, source_partition
 from seamark.mirror.scheduler import Scheduler
 from seamark.mirror.source_task import MirrorSourceTask
-from seamark.mirror.topic_sync import TopicSync, deal
+from seamark.mirror.topic_sync import TopicSync, redeal
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,7 @@ class MirrorSourceConnector(SourceConnector):
         self._target: MirrorAdmin | None = None
         self._looker: Admin | None = None
         self._look = threading.Lock()
+        self._shares: list[list[TopicPartition]] = []
         self._seen: tuple[dict[TopicPartition, int], dict[TopicPartition, int]] | None = None
 
     @classmethod
@@ -91,10 +92,10 @@ class MirrorSourceConnector(SourceConnector):
                 self._looker = None
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        if self._settings is None or self._topics is None or not self._topics.source_partitions:
+        if self._settings is None or self._topics is None:
             return []
-        shares = deal(self._topics.source_partitions, max_tasks)
-        return [self._settings.task_config(share, index) for index, share in enumerate(shares)]
+        self._shares = redeal(self._shares, self._topics.source_partitions, max_tasks)
+        return [self._settings.task_config(share, index) for index, share in enumerate(self._shares)]
 
     def has_work(self, config: Mapping[str, str], offsets: Offsets) -> bool | None:
         if self._settings is None or self._topics is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,35 +65,38 @@ class MirrorSourceTask(SourceTask):
 
     def start(self, config: Mapping[str, str], offsets: Offsets) -> None:
         self._settings = settings = SourceSettings.of(config)
-        self._partitions = assigned_partitions(config)
-        policy = settings.policy
-        self._remote = {
-            topic: policy.format_remote_topic(settings.source_alias, topic)
-            for topic in {where.topic for where in self._partitions}
-        }
-        self._source_partitions = {
-            where: source_partition(settings.source_alias, where.topic, where.partition) for where in self._partitions
-        }
+        partitions = assigned_partitions(config)
+        self._know(partitions)
         self._previous: dict[TopicPartition, int] = {}
         self._stride = max(1, settings.offset_lag_max)
         self._wait_s = min(settings.consumer_poll_timeout_ms / 1000, MAX_WAIT_S)
         self._emission = SyncEmission(settings.offset_lag_max)
         if settings.emit_offset_syncs:
-            producer = client_config(config, settings.offset_syncs_location, "producer", "offset-syncs")
+            producer = client_config(
+                config,
+                settings.offset_syncs_location,
+                "producer",
+                f"offset-syncs-{settings.offset_syncs_location}-producer",
+            )
             self._syncs = RecordProducer(producer, reports_successes=True)
         self._admin = Admin(client_config(config, "source", "admin", "replication-source-admin"))
         consumer = client_config(config, "source", "consumer", "replication-consumer")
         # What is out of range is ours to judge: librdkafka would silently go to the beginning or the end.
         self._reset = consumer.get("auto.offset.reset", "earliest")
         self._consumer = RecordConsumer({**consumer, "auto.offset.reset": "none"}, self._lost.append)
-        positions = start_positions(
-            self._admin,
-            {where: offsets.get(self._source_partitions[where]) for where in self._partitions},
-            start=settings.start or self._reset,
-            on_data_loss=settings.on_data_loss,
-        )
-        self._next = dict(positions)
-        self._consumer.assign(positions)
+        self._next = self._start_positions(self._admin, partitions, offsets)
+        self._consumer.assign(self._next)
+
+    def reconfigure(self, config: Mapping[str, str], offsets: Offsets) -> None:
+        if self._consumer is None or self._admin is None:
+            return
+        wanted = assigned_partitions(config)
+        fresh = [where for where in wanted if where not in self._next]
+        self._know(wanted)
+        positions = self._start_positions(self._admin, fresh, offsets)
+        self._next = {**{where: self._next[where] for where in wanted if where in self._next}, **positions}
+        log.info("Copies %d partitions from now on, %d of them new.", len(wanted), len(fresh))
+        self._consumer.assign(self._next)
 
     def poll(self) -> RecordBatches | None:
         consumer = self._consumer
@@ -140,6 +143,23 @@ class MirrorSourceTask(SourceTask):
             except KafkaError as error:
                 log.warning("The last offset syncs could not be sent: %s", error)
             self._syncs.close(0.5)
+
+    def _know(self, partitions: Sequence[TopicPartition]) -> None:
+        alias, policy = self._settings.source_alias, self._settings.policy
+        self._remote = {
+            topic: policy.format_remote_topic(alias, topic) for topic in {where.topic for where in partitions}
+        }
+        self._source_partitions = {where: source_partition(alias, where.topic, where.partition) for where in partitions}
+
+    def _start_positions(
+        self, admin: Admin, partitions: Sequence[TopicPartition], offsets: Offsets
+    ) -> dict[TopicPartition, int]:
+        return start_positions(
+            admin,
+            {where: offsets.get(self._source_partitions[where]) for where in partitions},
+            start=self._settings.start or self._reset,
+            on_data_loss=self._settings.on_data_loss,
+        )
 
     def _batch(self, where: TopicPartition, messages: list[Any]) -> MirroredBatch:
         upstream = offsets_of(messages)

@@ -345,6 +345,24 @@ def deal(partitions: Sequence[TopicPartition], max_tasks: int) -> list[list[Topi
     return [list(partitions[index::count]) for index in range(count)]
 
 
+def redeal(
+    shares: Sequence[Sequence[TopicPartition]], partitions: Sequence[TopicPartition], max_tasks: int
+) -> list[list[TopicPartition]]:
+    """Partitions dealt anew so that none that is already dealt changes its task: new ones go to who has fewest.
+
+    If there are to be more or fewer tasks than before, all are dealt as by `deal`: the tasks start anew then anyway.
+    """
+    wanted = set(partitions)
+    kept = [[where for where in share if where in wanted] for share in shares]
+    if len(kept) != min(max_tasks, len(partitions)) or not all(kept):
+        return deal(partitions, max_tasks)
+    known = {where for share in kept for where in share}
+    for where in partitions:
+        if where not in known:
+            min(kept, key=len).append(where)
+    return kept
+
+
 def _say_refused(error: KafkaError, action: str) -> None:
     if error.code in _REFUSED:
         log.error("%s occurred while trying to %s", error.code, action)

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from seamark.config.rest_keys import parse_header_rules
 from seamark.config.worker import WorkerConfig
 from seamark.errors import ConnectError
-from seamark.rest import answers, connectors, loggers, media, openapi, plugins, root, uris
+from seamark.rest import answers, connectors, loggers, media, mirrors, openapi, plugins, root, uris
 from seamark.rest.answers import Answer, Call, error_answer
 from seamark.rest.endpoints import Endpoint
 from seamark.rest.forward import Forwarder, forward
@@ -65,7 +65,12 @@ def create_app(
         request_timeout_s: after which a request is answered with an error.
         health_timeout_s: the same for `/health`.
     """
-    found = [*root.endpoints(health_timeout_s, render_metrics), *connectors.endpoints(config), *plugins.endpoints()]
+    found = [
+        *root.endpoints(health_timeout_s, render_metrics),
+        *connectors.endpoints(config),
+        *plugins.endpoints(),
+        *mirrors.endpoints(),
+    ]
     if config["admin.listeners"] is None:
         found += loggers.endpoints()
     app = _app(found, _Requests(herder, config, forwarder, observe, request_timeout_s), is_documented=True)

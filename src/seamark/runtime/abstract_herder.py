@@ -18,6 +18,7 @@ from typing import Any
 from seamark.config.connector import tasks_max
 from seamark.config.providers import restore
 from seamark.config.states import State, TargetState
+from seamark.connector.connector import Connector
 from seamark.connector.sink import SinkConnector
 from seamark.connector.source import SourceConnector
 from seamark.engine.plugins import Plugins
@@ -245,6 +246,12 @@ class AbstractHerder(Herder):
         runner = self.local.runner(name)
         tasks = runner.progress() if runner is not None else []
         return partition_progress(self.worker, name, config, tasks)
+
+    def connector_class(self, name: str) -> type[Connector] | None:
+        return self.worker.class_of(self.connector_config(name))
+
+    def resolved_config(self, name: str) -> dict[str, str]:
+        return self.worker.resolved(name, self.connector_config(name))
 
     # configs
 

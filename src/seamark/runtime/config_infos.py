@@ -8,6 +8,7 @@ from typing import Any
 
 from seamark.config.configdef import ConfigDef, ConfigKey, ConfigValue, Password
 from seamark.config.parsing import to_text
+from seamark.connector.java_maps import hash_order
 
 
 def key_info(key: ConfigKey, prefix: str = "") -> dict[str, Any]:
@@ -79,18 +80,3 @@ def embedded_section(definition: ConfigDef, values: Sequence[ConfigValue], prefi
         described = None if key is None else key_info(key, prefix)
         section.configs.append({"definition": described, "value": value_info(value, prefix)})
     return section
-
-
-def hash_order(names: Sequence[str]) -> list[str]:
-    """In the order in which Java's hash map has these keys: answers of a Java worker show it."""
-    size = 16
-    while len(names) > size * 3 // 4:
-        size *= 2
-    return sorted(names, key=lambda name: _spread(name) % size)
-
-
-def _spread(text: str) -> int:
-    code = 0
-    for unit in memoryview(text.encode("utf-16-le")).cast("H"):
-        code = (31 * code + unit) & 0xFFFFFFFF
-    return code ^ code >> 16

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from seamark.connector.connector import Connector
 from seamark.errors import ConnectError
 from seamark.runtime.states import TargetState
 
@@ -324,3 +325,11 @@ class Herder(ABC):
 
     @abstractmethod
     def connector_progress(self, name: str) -> ConnectorProgress: ...
+
+    def connector_class(self, name: str) -> type[Connector] | None:
+        """The class of a connector; None if the herder has no plugins. Raises NotFoundError, PluginError."""
+        return None
+
+    def resolved_config(self, name: str) -> dict[str, str]:
+        """Its config with what references to providers stand for. Not to be shown. Raises NotFoundError."""
+        return {key: value for key, value in self.connector_config(name).items() if value is not None}

@@ -368,7 +368,29 @@ class ConnectorRunner:
 
     def _reconfigure(self) -> None:
         """Plan the tasks again; what has failed stays so unless there are other tasks now."""
-        self.restart(tasks=())
+        if not self._replan():
+            self.restart(tasks=())
+
+    def _replan(self) -> bool:
+        """Give running tasks other configs; False if they have to be started anew for it."""
+        with self._lock:
+            stage, connector, before = self._stage, self._connector, self._task_configs
+        if stage is None or connector is None or self._commanded() or any(self._tasks.values()):
+            return False
+        try:
+            with connector_code(self.name, "task_configs"):
+                configs = [dict(each) for each in connector.task_configs(tasks_max(self.config))]
+            if configs == before:
+                return True
+            if not stage.reconfigure(configs):
+                return False
+            self._publish(configs, self._commanded)
+        except Exception as error:  # a new start shows it, if it lasts
+            log.warning("[%s] the tasks cannot be configured anew while they run: %s", self.name, error)
+            return False
+        with self._lock:
+            self._task_configs = configs
+        return True
 
     # states
 

@@ -21,13 +21,14 @@ from seamark.config.worker import WorkerConfig
 from seamark.config.worker_keys import ENGINE_KEYS
 from seamark.connector.connector import Connector
 from seamark.connector.converter import Converter, HeaderConverter
+from seamark.connector.java_maps import hash_order
 from seamark.connector.sink import SinkConnector
 from seamark.connector.source import ConnectorTransactionBoundaries, ExactlyOnceSupport, SourceConnector
 from seamark.engine.plugins import Plugins
 from seamark.errors import BadRequestError, ConfigError, connector_code
 from seamark.kafka.client_keys import client_config_def
 from seamark.kafka.overrides import OverridePolicy, Role, allowed_overrides, default_group_id
-from seamark.runtime.config_infos import Section, connector_section, embedded_section, hash_order, key_info
+from seamark.runtime.config_infos import Section, connector_section, embedded_section, key_info
 from seamark.runtime.enriched_keys import Config, EnrichedKeys, common_keys
 from seamark.runtime.herder import ConfigInfos, PluginInfo
 from seamark.runtime.plugin_catalog import PluginCatalog, VersionError, converter_config_def, plugin_version

@@ -100,6 +100,9 @@ class Worker:
     def check(self) -> None:
         """The lease is always held."""
 
+    def take_config(self) -> None:
+        """It stays as it is."""
+
     def call(self, action: str, body: dict[str, Any]) -> dict[str, Any]:
         if self.failures:
             raise self.failures.pop(0)

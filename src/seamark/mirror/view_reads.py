@@ -1,0 +1,144 @@
+"""The few records that a view needs, read in bounded time: the first one of many partitions, the newest of a log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from seamark.kafka.admin import Admin
+from seamark.kafka.consumer import RecordConsumer, keys_of, offsets_of, runs_of, timestamps_of, values_of
+from seamark.kafka.topic_partitions import TopicPartition
+
+_LIMIT: Final = 200
+_POLL_S: Final = 0.05
+_WINDOW: Final = 20_000
+_GROWTH: Final = 4
+_CONSUMER: Final = {
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "earliest",  # what retention takes meanwhile is skipped
+    "fetch.min.bytes": "1",
+    "fetch.max.wait.ms": "100",
+}
+# One record of each partition is wanted: nothing is to be fetched in advance.
+_ONE_EACH: Final = {"max.partition.fetch.bytes": "65536", "fetch.max.bytes": "8388608", "queued.min.messages": "1"}
+
+
+def first_timestamps(
+    consumer_config: Mapping[str, str], positions: Mapping[TopicPartition, int], budget_s: float
+) -> dict[TopicPartition, int | None]:
+    """The timestamp of the first record at or behind each position.
+
+    Returns:
+        -1 for a record without one; None where the end was reached without a record (markers of transactions are
+        none). Partitions that did not answer in time are missing.
+
+    Raises:
+        KafkaError: the cluster refuses the client.
+    """
+    deadline = time.monotonic() + budget_s
+    found: dict[TopicPartition, int | None] = {}
+    waiting = set(positions)
+    consumer = RecordConsumer({**consumer_config, **_CONSUMER, **_ONE_EACH})
+    try:
+        consumer.assign(positions)
+        while waiting and time.monotonic() < deadline:
+            messages = consumer.read(_LIMIT, _POLL_S)
+            seen = []
+            for where, run in runs_of(messages):
+                if where in waiting:
+                    found[where] = timestamps_of(run[:1])[0]
+                    waiting.discard(where)
+                    seen.append(where)
+            consumer.pause(seen)
+            if waiting and not seen:
+                # Nothing was read of those that wait: a position is the end that was seen.
+                for where in waiting.intersection(consumer.positions()):
+                    found[where] = None
+                    waiting.discard(where)
+    finally:
+        consumer.close()
+    return found
+
+
+def newest_records(
+    topic: str,
+    consumer_config: Mapping[str, str],
+    admin_config: Mapping[str, str],
+    *,
+    wanted: Collection[bytes] | None,
+    ask_s: float,
+    read_s: float,
+) -> tuple[dict[bytes, bytes | None], bool]:
+    """The last value of each key in partition 0 of a topic, from its end backwards, as far as the time allows.
+
+    A compacted topic still holds what was written since it was last compacted, which may be very much.
+
+    Args:
+        topic: the topic; one that does not exist has no records.
+        consumer_config: Java-style settings.
+        admin_config: Java-style settings.
+        wanted: stop when all of these keys are found; None for all keys.
+        ask_s: for the cluster to answer.
+        read_s: for reading.
+
+    Returns:
+        The values, and whether all were found.
+
+    Raises:
+        KafkaError: the cluster refused, or did not answer.
+    """
+    where = TopicPartition(topic, 0)
+    found: dict[bytes, bytes | None] = {}
+    if wanted is not None and not wanted:
+        return found, True
+    with Admin(admin_config) as admin:
+        if topic not in admin.describe_topics([topic], timeout_s=ask_s):
+            return found, True
+        start = admin.list_offsets({where: "earliest"}, timeout_s=ask_s)[where]
+        end = admin.list_offsets({where: "latest"}, is_committed=_is_committed(consumer_config), timeout_s=ask_s)[where]
+    if start >= end:
+        return found, True
+    deadline = time.monotonic() + read_s
+    consumer = RecordConsumer({**consumer_config, **_CONSUMER})
+    try:
+        size, high, is_first = _WINDOW, end, True
+        while high > start and (wanted is None or not all(key in found for key in wanted)):
+            low = max(start, high - size)
+            if is_first:
+                consumer.assign({where: low})
+            else:
+                consumer.seek(where, low)
+            window = _window(consumer, where, high, deadline)
+            if window is None:
+                return found, False
+            for key, value in window.items():
+                found.setdefault(key, value)
+            size, high, is_first = size * _GROWTH, low, False
+    finally:
+        consumer.close()
+    return found, True
+
+
+def _window(
+    consumer: RecordConsumer, where: TopicPartition, high: int, deadline: float
+) -> dict[bytes, bytes | None] | None:
+    """The last values from the consumer's position to `high`; None if that was not reached in time."""
+    found: dict[bytes, bytes | None] = {}
+    while time.monotonic() < deadline:
+        messages = consumer.read(_WINDOW, _POLL_S)
+        if messages:
+            offsets = offsets_of(messages)
+            keys = keys_of(messages) or []
+            for offset, key, value in zip(offsets, keys, values_of(messages), strict=False):
+                if offset < high and key is not None:
+                    found[key] = value
+            if offsets[-1] >= high - 1:
+                return found
+        elif consumer.positions().get(where, -1) >= high:
+            return found
+    return None
+
+
+def _is_committed(consumer_config: Mapping[str, str]) -> bool:
+    return consumer_config.get("isolation.level", "").lower() == "read_committed"
