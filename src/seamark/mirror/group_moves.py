@@ -25,7 +25,7 @@ from seamark.mirror.wire import Checkpoint, OffsetSync
 
 log = logging.getLogger(__name__)
 
-ASK_S: Final = 10.0
+ASK_S: Final = 5.0
 READ_S: Final = 40.0  # of a request's 90 seconds, for the whole of a log
 _IDLE: Final = frozenset({"EMPTY", "DEAD"})
 
