@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -95,9 +95,10 @@ def test_an_open_transaction_holds_back_the_end(flow: Flow, topic_name: str) -> 
 def test_where_nothing_was_copied_the_start_decides(flow: Flow, topic_name: str) -> None:
     flow.create(topic_name)
     fill(flow, topic_name, {0: 3})
-    lags: Callable[..., list[int | None]] = lambda **settings: [
-        each.lag for each in view(flow, topic_name, **settings).partitions
-    ]
+
+    def lags(**settings: str) -> list[int | None]:
+        return [each.lag for each in view(flow, topic_name, **settings).partitions]
+
     assert lags() == [3]
     assert lags(mirror__start="latest") == [0]
     assert lags(mirror__start=json.dumps({topic_name: {"0": 2}})) == [1]

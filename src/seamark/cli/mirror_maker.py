@@ -134,6 +134,7 @@ def _start(
     from seamark.mirror.maker_config import CONNECTORS
     from seamark.rest.app import create_app
     from seamark.rest.flows import FlowsApp, flow_path
+    from seamark.runtime import mirror_metrics
     from seamark.runtime.distributed import DistributedHerder
     from seamark.runtime.metrics import Metrics
     from seamark.runtime.mirror_flow import FlowConnectors
@@ -155,6 +156,7 @@ def _start(
         herder = DistributedHerder(worker, server.worker_id, url)
         stack.callback(herder.stop)
         metrics = herder.metrics = Metrics(herder.views, lambda name, at=herder: at.connector_progress(name).partitions)  # type: ignore[misc]
+        mirror_metrics.register(metrics, herder)
         apps[flow.source, flow.target] = create_app(
             herder,
             config,

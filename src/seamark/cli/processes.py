@@ -52,6 +52,7 @@ def start_worker(
     """Start a worker with its REST API; what it holds is released with the stack, last first."""
     from seamark.engine.session import end_jvm
     from seamark.rest.server import RestServer
+    from seamark.runtime import mirror_metrics
     from seamark.runtime.metrics import Metrics
     from seamark.runtime.worker import Worker
 
@@ -66,6 +67,7 @@ def start_worker(
     stack.callback(herder.stop)
     metrics = Metrics(herder.views, lambda name: herder.connector_progress(name).partitions)
     herder.metrics = metrics
+    mirror_metrics.register(metrics, herder)
     server.start(herder, forwarder=herder.forwarder, render_metrics=metrics.render, observe=metrics.observe_request)
     herder.start()
     return RunningWorker(worker, herder, server)
