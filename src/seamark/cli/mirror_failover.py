@@ -10,6 +10,7 @@ from seamark.cli.rest_client import CommandError, RestClient, mirror_path
 
 _IDLE: Final = frozenset({"EMPTY", "DEAD"})
 _SHOWN: Final = 10
+SYNCS_S: Final = 10.0  # groups translate best, and the reverse flow begins right, after the last offset syncs
 
 
 def plan_failover(client: RestClient, name: str, *, is_drained: bool, timeout_s: float) -> Plan:
@@ -66,14 +67,16 @@ def _require_drainable(view: dict[str, Any]) -> None:
 
 def _drain_step(client: RestClient, name: str, lag: int, timeout_s: float) -> Step:
     def run(say: Say) -> str:
-        deadline = time.monotonic() + timeout_s
+        deadline, synced_by = time.monotonic() + timeout_s, 0.0
         while True:
             view = client.get(mirror_path(name))
             _require_drainable(view)
             left = view["totals"]["lag"]
             if left == 0:
-                return f"{name} has copied everything"
-            say(f"{left:,} records behind")
+                synced_by = synced_by or time.monotonic() + SYNCS_S
+                if _is_synced(view) or time.monotonic() > synced_by:
+                    return f"{name} has copied everything"
+            say(f"{left:,} records behind" if left else "waiting for its last offset syncs")
             if time.monotonic() > deadline:
                 raise CommandError(
                     f"{name} is still {left:,} records behind after {timeout_s:g} s.",
@@ -82,6 +85,13 @@ def _drain_step(client: RestClient, name: str, lag: int, timeout_s: float) -> St
             time.sleep(LOOK_S)
 
     return Step(f"wait until {name} has copied everything (now {lag:,} records behind)", run)
+
+
+def _is_synced(view: dict[str, Any]) -> bool:
+    """Whether the last offset syncs are those of the last records, or there are none at all."""
+    rows = [row for row in view["partitions"] if row["position"]]
+    behind = [row for row in rows if (row["last_sync"] or {}).get("upstream") != row["position"] - 1]
+    return not behind or all(row["last_sync"] is None for row in rows)
 
 
 def _groups_step(client: RestClient, name: str, target: str, groups: list[dict[str, Any]]) -> Step:
