@@ -113,7 +113,7 @@ def test_clients_go_over_and_back_with_the_default_policy(make_flow: MakeFlow, t
     assert flow.target.values(copy, 1) == values(7)
     committed = flow.target.committed(topic_name)
     assert committed[TopicPartition(copy, 0)] == flow.target.ends(copy, is_committed=True)[0] - 1  # before the marker
-    assert f"{topic_name}: synced" in done
+    assert f"{topic_name}: synced, " in done
 
     run("failback", name, "--url", url(flow), "--target-url", url(back), "--yes")
     reverse = f"{name}-reverse"

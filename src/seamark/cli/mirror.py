@@ -127,8 +127,8 @@ def show_detail(found: dict[str, Any]) -> None:
         f"{found['connector']}  {found['source']}->{found['target']}  {found['state']}, tasks: {_tasks(found['tasks'])}"
     )
     _print(
-        f"{totals['topics']:,} topics, {totals['partitions']:,} partitions, {_count(totals['lag'])} records behind, "
-        f"age {_age(totals['lag_ms'])}"
+        f"topics: {totals['topics']:,}, partitions: {totals['partitions']:,}, "
+        f"records behind: {_count(totals['lag'])}, age: {_age(totals['lag_ms'])}"
     )
     if found["error"]:
         _print(f"error: {found['error']}")

@@ -109,8 +109,10 @@ def _groups_step(client: RestClient, name: str, target: str, groups: list[dict[s
             at = ", ".join(
                 f"{each['remote_topic']}-{each['partition']}@{each['committed']}" for each in row["partitions"]
             )
-            lines.append(f"\n       {row['group']}: {row['outcome']}{f': {at}' if at else ''}")
-        return f"groups of {target}:{''.join(lines)}\n      " if lines else f"there are no groups to move to {target}"
+            lines.append(f"{row['group']}: {row['outcome']}{f', {at}' if at else ''}")
+        if not lines:
+            return f"there are no groups to move to {target}"
+        return "\n".join([f"groups are where they go on at {target}", *lines])
 
     what = f"commit translated offsets on {target}, as of then, for groups without members there: {_some(idle)}"
     return Step(what if idle else f"commit translated offsets on {target} for groups that have any by then", run)
@@ -133,9 +135,7 @@ def _group_warnings(groups: dict[str, Any], source: str, target: str) -> list[st
 def _next(view: dict[str, Any]) -> list[str]:
     target = view["target"]
     renamed = {row["topic"]: row["remote_topic"] for row in view["partitions"] if row["topic"] != row["remote_topic"]}
-    lines = [
-        f"Consumers go on at {target} where their groups are now; groups without an offset begin where they are told."
-    ]
+    lines = [f"Consumers go on at {target} where their groups are now, others by their auto.offset.reset."]
     if renamed:
         topic, copy = next(iter(renamed.items()))
         lines.append(

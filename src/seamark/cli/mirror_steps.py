@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something to do: what the person reads before, and what does it, returning what has come of it."""
+    """Something to do: what the person reads before, and what does it, returning what has come of it, in lines."""
 
     text: str
     run: Callable[[Say], str]
@@ -77,7 +77,10 @@ def _run(step: Step, number: int, count: int) -> None:
     except CommandError as error:
         done = "Nothing was changed before." if number == 1 else f"Steps 1 to {number - 1} are done."
         raise CommandError(f"Step {number} of {count} failed: {error.message} {done}", error.hint) from error
-    typer.echo(f"  {number}. {result} ({time.monotonic() - began:.1f} s)")
+    first, *more = result.splitlines()
+    typer.echo(f"  {number}. {first} ({time.monotonic() - began:.1f} s)")
+    for line in more:
+        typer.echo(f"     {line}")
 
 
 # what several steps need

@@ -122,7 +122,9 @@ class MirrorSourceTask(SourceTask):
             self._emission.acknowledged(
                 topic, partition, batch.upstream[index], offsets[index], is_gap=index in batch.gaps
             )
-        self._send_syncs()
+            # Each as it comes, as MirrorMaker 2 does: only what finds no room any more gives way to the next one.
+            if self._emission.has_pending():
+                self._send_syncs()
 
     def commit(self) -> None:
         if self._syncs is not None:
