@@ -108,7 +108,7 @@ def _show_list(rows: list[dict[str, Any]]) -> None:
             row["connector"],
             f"{row['source']}->{row['target']}",
             row["state"],
-            _tasks(row["tasks"]),
+            _tasks(row),
             f"{row['topics']:,}",
             f"{row['partitions']:,}",
             _count(row["lag"]),
@@ -123,9 +123,7 @@ def _show_list(rows: list[dict[str, Any]]) -> None:
 def show_detail(found: dict[str, Any]) -> None:
     """Print a flow as `GET /mirrors/{connector}` describes it."""
     totals = found["totals"]
-    _print(
-        f"{found['connector']}  {found['source']}->{found['target']}  {found['state']}, tasks: {_tasks(found['tasks'])}"
-    )
+    _print(f"{found['connector']}  {found['source']}->{found['target']}  {found['state']}, tasks: {_tasks(found)}")
     _print(
         f"topics: {totals['topics']:,}, partitions: {totals['partitions']:,}, "
         f"records behind: {_count(totals['lag'])}, age: {_age(totals['lag_ms'])}"
@@ -185,8 +183,10 @@ def _print(what: object) -> None:
     console.print(what)
 
 
-def _tasks(tasks: dict[str, int]) -> str:
-    return ", ".join(f"{count} {state}" for state, count in sorted(tasks.items())) or "none"
+def _tasks(flow: dict[str, Any]) -> str:
+    if not flow["enabled"]:
+        return "not enabled"
+    return ", ".join(f"{count} {state}" for state, count in sorted(flow["tasks"].items())) or "none"
 
 
 def _count(number: int | None) -> str:

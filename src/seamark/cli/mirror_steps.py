@@ -75,7 +75,7 @@ def _run(step: Step, number: int, count: int) -> None:
         else:
             result = step.run(lambda text: None)
     except CommandError as error:
-        done = "Nothing was changed before." if number == 1 else f"Steps 1 to {number - 1} are done."
+        done = "Nothing was changed before." if number == 1 else "The steps before it are done."
         raise CommandError(f"Step {number} of {count} failed: {error.message} {done}", error.hint) from error
     first, *more = result.splitlines()
     typer.echo(f"  {number}. {first} ({time.monotonic() - began:.1f} s)")

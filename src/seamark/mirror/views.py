@@ -70,6 +70,8 @@ class FlowView:
     checkpoints: Sequence[Checkpoint] = ()
     source_cluster_id: str | None = None
     error: str | None = None
+    is_enabled: bool = True
+    """One that is not copies nothing, and is not looked at."""
 
     @property
     def lag(self) -> int:
@@ -88,6 +90,7 @@ class FlowView:
         return {
             "connector": self.connector,
             "state": self.state,
+            "enabled": self.is_enabled,
             "source": self.source,
             "target": self.target,
             "tasks": dict(self.tasks),
@@ -231,6 +234,8 @@ def look(
         settings = SourceSettings.of(config)
     except ConnectError as error:
         return FlowView(connector, state, alias, target, tasks, error=error.message)
+    if not settings.enabled:
+        return FlowView(connector, state, alias, target, tasks, is_enabled=False)
     committed = committed_positions(alias, offsets)
     errors: dict[str, None] = {}
 

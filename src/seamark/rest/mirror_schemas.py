@@ -10,6 +10,7 @@ class MirrorState(BaseModel):
 
     connector: str
     state: str
+    enabled: bool = Field(description="False if its configuration says that it shall copy nothing.")
     source: str = Field(description="Alias of the source cluster.")
     target: str = Field(description="Alias of the target cluster.")
     tasks: dict[str, int] = Field(description="How many tasks are in which state.")

@@ -79,6 +79,7 @@ def test_totals_and_groups() -> None:
     assert view.summary() == {
         "connector": "m",
         "state": "RUNNING",
+        "enabled": True,
         "source": "a",
         "target": "b",
         "tasks": {"RUNNING": 2},
@@ -103,3 +104,9 @@ def test_a_config_that_cannot_be_read_is_the_error_of_the_view() -> None:
     view = look({"source.cluster.alias": "a", "offset.lag.max": "x"}, [], connector="m", state="RUNNING", tasks={},
                 is_detailed=True)  # fmt: skip
     assert view.error is not None and "offset.lag.max" in view.error
+
+
+def test_a_flow_that_is_not_enabled_is_not_looked_at() -> None:
+    config = {"source.cluster.alias": "a", "enabled": "false", "source.cluster.bootstrap.servers": "127.0.0.1:1"}
+    view = look(config, [], connector="m", state="RUNNING", tasks={}, is_detailed=True)
+    assert (view.is_enabled, view.error, view.lag) == (False, None, 0)
