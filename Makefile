@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
+TEST_PROCESSES ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help setup jars run test check fmt bench docs requirements lock clean
@@ -24,8 +25,8 @@ $(VENV)/.ready: $(LOCK) pyproject.toml scripts/check_machine.sh
 run: setup ## embedded Kafka, Spark, a worker and the example pipeline
 	@$(BIN)/seamark up
 
-test: setup ## all tests
-	@$(BIN)/python -m pytest
+test: setup ## all tests, in several processes: much of their time they wait
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder
 
 check: setup ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

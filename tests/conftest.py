@@ -14,6 +14,35 @@ from seamark.testing.java_connect import JavaConnect
 pytest_plugins = ["fixtures.spark", "fixtures.worker", "fixtures.herders", "fixtures.mirrors"]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several processes (`make test`), tests that share something expensive stay together, and those that take
+    longest begin first. Each process has a broker, a Spark session and a Java worker of its own.
+    """
+    longest: dict[str, int] = {}
+    for item in items:
+        group = _group(item)
+        item.add_marker(pytest.mark.xdist_group(group))
+        longest[group] = min(longest.get(group, len(_FIRST) + 2), _turn(item, group))
+    items.sort(key=lambda item: longest[_group(item)])  # stable: otherwise in the order they came in
+
+
+_FIRST = ("seamark-distributed", "seamark-standalone", "kafka-distributed", "kafka-standalone")
+
+
+def _group(item: pytest.Item) -> str:
+    target = getattr(item, "callspec", None) and item.callspec.params.get("target")  # type: ignore[attr-defined]
+    return str(target) if target in _FIRST else str(item.path)
+
+
+def _turn(item: pytest.Item, group: str) -> int:
+    if group in _FIRST:
+        return _FIRST.index(group)
+    if item.get_closest_marker("slow"):
+        return len(_FIRST)
+    return len(_FIRST) + (2 if "unit" in item.path.parts else 1)
+
+
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
     """A real Kafka, shared by all tests of the run: use names of your own, and leave it running."""
