@@ -21,10 +21,10 @@ WAIT_S = 60.0
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
 
-def run(*arguments: str, fails: bool = False) -> subprocess.CompletedProcess[str]:
-    """`seamark mirror` with these arguments; nobody is there to confirm anything."""
+def run(*arguments: str, fails: bool = False, answer: str = "") -> subprocess.CompletedProcess[str]:
+    """`seamark mirror` with these arguments, and what is typed; by default nobody is there to confirm anything."""
     command = [str(Path(sys.executable).with_name("seamark")), "mirror", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, input=answer)
     assert (done.returncode != 0) == fails, f"{arguments} -> {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 
@@ -139,7 +139,7 @@ def test_with_names_kept_nothing_is_copied_twice_over_and_back_and_over_again(
     refused = run("failback", name, *both, "--yes", fails=True).stderr
     assert f"{name} is RUNNING" in refused and f"hint: Run `seamark mirror failover {name}` first." in refused
 
-    run("failover", name, "--url", url(flow), "--yes")
+    run("failover", name, "--url", url(flow), answer="y\n")
     wrong = run("failback", name, "--url", url(flow), "--yes", fails=True).stderr
     assert "would copy to the wrong place" in wrong
     far.send(topic_name, values(10, 40))
