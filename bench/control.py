@@ -20,6 +20,7 @@ from seamark.testing.java_connect import JavaConnect
 
 OFFSETS, STOPPED, LISTS = 1000, 200, 20
 WANTED = 1.5  # times Java's
+SETTLE_S = 75.0  # longer than `seamark.spark.release.ms`
 
 
 class _Java:
@@ -103,6 +104,7 @@ def _measure(bench: Bench, side: _Java | _Seamark) -> dict[str, float]:
         with httpx.Client(base_url=side.url, timeout=100) as client:
             _requests(bench, client, found)
             _many(bench, client, found)
+            time.sleep(SETTLE_S)  # both sides give back what they do not need any more
             found["memory with 200 STOPPED, MB"] = tree_memory_mb(side.pid)
     finally:
         side.stop()

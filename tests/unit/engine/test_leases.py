@@ -214,6 +214,38 @@ def test_a_stop_reaches_a_waiting_task_at_once(server: LeaseServer) -> None:
     client.release("stopped")
 
 
+def test_another_config_reaches_a_running_task_once(server: LeaseServer) -> None:
+    epoch = open_epoch(server, idle_ms=None)
+    client = client_of(server)
+    client.acquire()
+    assert client.take_config() is None
+    epoch.reconfigure([{"partitions": "0"}])
+    epoch.reconfigure([{"partitions": "0,1"}])
+    assert eventually(client.take_config, within_s=5) == {"partitions": "0,1"}
+    renewed = epoch.leases[0].renewed_at
+    eventually(lambda: epoch.leases[0].renewed_at > renewed, within_s=5)
+    assert client.take_config() is None
+    assert not client.should_end
+    client.release("stopped")
+
+
+def test_an_epoch_is_over_when_no_task_works_any_more() -> None:
+    epoch = epoch_of(3)
+    table = table_of(epoch)
+    _, first = table.acquire("e-0", 0, 100.0)
+    _, second = table.acquire("e-1", 0, 100.0)
+    table.release(first, "stopped", None, False)
+    assert not table.close_unless_held(epoch)  # the second one works
+    table.expire(epoch, 200.0)
+    assert second.state is LeaseState.LOST
+    assert not table.close_unless_held(epoch)  # nobody knows what it does
+    table.acquire("e-1", 1, 201.0)
+    table.release(second, "stopped", None, False)
+    assert table.close_unless_held(epoch)
+    with pytest.raises(LeaseLostError, match="its epoch is over"):  # the third one came too late
+        table.acquire("e-2", 0, 202.0)
+
+
 def test_what_the_worker_could_not_do_is_said_with_its_reason(server: LeaseServer) -> None:
     open_epoch(server)
     client = client_of(server)

@@ -91,3 +91,55 @@ def test_failed_task_stays_so_through_pause_and_resume_but_not_a_stop() -> None:
     assert running.wait_settled(running.set_target(TargetState.STARTED), 10)
     assert states(running) == (State.RUNNING, [State.RUNNING])
     running.close()
+
+
+class Growing(Connector):
+    """Asks for another plan as soon as it is told to."""
+
+    task_class = object
+    made = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+        self.partitions = 1
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        return [{"partitions": str(self.partitions)}]
+
+
+class Taking(Failing):
+    """Takes other configs, or does not."""
+
+    def __init__(self, takes: bool) -> None:
+        super().__init__(False)
+        self._takes = takes
+        self.taken: list[list[dict[str, str]]] = []
+
+    def reconfigure(self, configs: Any) -> bool:
+        self.taken.append(list(configs))
+        return self._takes
+
+
+def test_a_new_plan_reaches_running_tasks_or_starts_them_anew() -> None:
+    for takes in (True, False):
+        Growing.made = 0
+        stages: list[Stage] = [Taking(takes), Taking(takes)]
+        first = stages[0]
+        assert isinstance(first, Taking)
+        published: list[list[dict[str, str]]] = []
+        running = runner(stages, publish=lambda configs, cancelled, to=published: to.append(configs))
+        running._make_connector = Growing
+        running.start()
+        eventually(lambda running=running: states(running) == (State.RUNNING, [State.RUNNING]))
+        connector = running._connector
+        assert isinstance(connector, Growing)
+        connector.partitions = 2
+        connector.context.request_task_reconfiguration()
+        assert first.taken == [[{"partitions": "2"}]]
+        assert running.wait_settled(timeout_s=10)
+        eventually(lambda takes=takes: Growing.made == (1 if takes else 2))
+        if takes:
+            assert published[-1] == running.task_configs == [{"partitions": "2"}]
+            connector.context.request_task_reconfiguration()  # nothing has changed
+            assert len(first.taken) == 1
+        running.close()
