@@ -17,6 +17,7 @@ from seamark.kafka.producer import RecordProducer
 from seamark.mirror.group_moves import commit_moves, find_moves
 from seamark.mirror.views import FlowView, look
 from seamark.mirror.wire import Checkpoint
+from seamark.testing.waiting import eventually
 
 HOUR_MS = 3_600_000
 
@@ -73,6 +74,9 @@ def test_markers_of_transactions_are_no_lag(flow: Flow, topic_name: str) -> None
         producer.begin()
         producer.send(topic_name, b"x", None, 0)
         producer.commit(30)
+    where = TopicPartition(topic_name, 0)
+    # Brokers write the marker after they have answered.
+    eventually(lambda: flow.admin.list_offsets({where: "latest"}, is_committed=True)[where] == 2, 30)
     (partition,) = view(flow, topic_name, {0: 0}, consumer__isolation__level="read_committed").partitions
     assert partition.end == 2
     assert (partition.position, partition.lag, partition.lag_ms) == (1, 0, 0)
@@ -87,9 +91,11 @@ def test_an_open_transaction_holds_back_the_end(flow: Flow, topic_name: str) -> 
         assert producer.flush(30) == 0
         (committed,) = view(flow, topic_name, consumer__isolation__level="read_committed").partitions
         (any_record,) = view(flow, topic_name).partitions
+        (moved,) = view(flow, topic_name, {0: 0}, consumer__isolation__level="read_committed").partitions
         producer.abort(30)
     assert (committed.end, committed.lag) == (0, 0)
     assert (any_record.end, any_record.lag) == (1, 1)
+    assert (moved.position, moved.lag, moved.problem) == (1, 0, None)
 
 
 def test_where_nothing_was_copied_the_start_decides(flow: Flow, topic_name: str) -> None:

@@ -151,6 +151,8 @@ class SourceLook:
     timestamps: Mapping[TopicPartition, int | None]
     """Of the first records that are not copied; None where there is no record though there are offsets."""
     cluster_id: str | None = None
+    log_ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """For positions behind `ends`: where the log ends, whatever transactions hold back."""
 
 
 def partition_views(
@@ -186,6 +188,8 @@ def _lag(look: SourceLook, where: TopicPartition, now_ms: int) -> tuple[int | No
     problem = None
     if position < start:
         problem = f"Records {position} to {start - 1} were deleted before they were copied."
+    elif end < position <= look.log_ends.get(where, end):
+        return 0, 0, None  # it was moved among records that an open transaction holds back
     elif position > end:
         return 0, 0, f"The partition ends at {end}, before its position: it was truncated, or created again."
     lag = end - max(position, start)
@@ -293,11 +297,12 @@ def _ask_source(settings: SourceSettings, committed: Mapping[TopicPartition, int
         remote = {topic: rules.remote(topic) for topic in counts if rules.should_replicate(topic)}
         partitions = [TopicPartition(topic, number) for topic in remote for number in range(counts[topic])]
         starts = admin.list_offsets(dict.fromkeys(partitions, "earliest"), timeout_s=ASK_S)
-        ends = admin.list_offsets(
-            dict.fromkeys(partitions, "latest"), is_committed=uses_read_committed(settings.config), timeout_s=ASK_S
-        )
+        is_committed = uses_read_committed(settings.config)
+        ends = admin.list_offsets(dict.fromkeys(partitions, "latest"), is_committed=is_committed, timeout_s=ASK_S)
         positions = {where: committed[where] for where in partitions if where in committed}
         positions.update(_fresh(admin, settings, [where for where in partitions if where not in committed]))
+        beyond = [where for where, position in positions.items() if position > ends[where]] if is_committed else []
+        log_ends = admin.list_offsets(dict.fromkeys(beyond, "latest"), timeout_s=ASK_S)
         cluster_id = admin.cluster_id(timeout_s=ASK_S)
     finally:
         admin.close()
@@ -310,7 +315,7 @@ def _ask_source(settings: SourceSettings, committed: Mapping[TopicPartition, int
     }
     consumer = settings.client("source", "consumer", "views-consumer")
     timestamps = first_timestamps(consumer, behind, READ_S) if behind else {}
-    return SourceLook(starts, ends, positions, timestamps, cluster_id), remote
+    return SourceLook(starts, ends, positions, timestamps, cluster_id, log_ends), remote
 
 
 def _fresh(admin: MirrorAdmin, settings: SourceSettings, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
