@@ -142,6 +142,9 @@ def test_with_names_kept_nothing_is_copied_twice_over_and_back_and_over_again(
     run("failover", name, "--url", url(flow), answer="y\n")
     wrong = run("failback", name, "--url", url(flow), "--yes", fails=True).stderr
     assert "would copy to the wrong place" in wrong
+    disabled = back.start("Source", state="STOPPED", enabled="false", topics=topic_name)
+    assert f"{disabled} at {url(back)} is not enabled" in run("failback", name, *both, "--yes", fails=True).stderr
+    back.connect.ask("DELETE", path_of(disabled), status=204)
     far.send(topic_name, values(10, 40))
     done = run("failback", name, *both, "--yes").stdout
     reverse = f"{name}-reverse"

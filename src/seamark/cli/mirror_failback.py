@@ -33,6 +33,12 @@ def plan_failback(client: RestClient, other: RestClient, name: str, *, timeout_s
     is_new = state is None
     if reverse_config is None:
         reverse_config = reversed_config(config, reverse)
+    elif reverse_config.get("enabled") == "false":
+        raise CommandError(
+            f"{reverse} at {other.url} is not enabled: it would copy nothing.",
+            f"Stop it, then enable it (in a mirror-maker file with {target}->{source}.enabled = true), and try again: "
+            "stopped, it does not begin before it is told where.",
+        )
     _require_cluster(other, view, reverse, reverse_config)
     copies = copied_back({row["topic"] for row in view["partitions"]}, config, reverse_config)
     plan = Plan(f"Failback of {name}: what is written on {target} comes to {source} by {reverse}")
