@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,33 +15,44 @@ from seamark.testing.java_connect import JavaConnect
 pytest_plugins = ["fixtures.spark", "fixtures.worker", "fixtures.herders", "fixtures.mirrors"]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several processes (`make test`), tests that share something expensive stay together, and those that take
-    longest begin first. Each process has a broker, a Spark session and a Java worker of its own.
+_TARGETS = ("seamark-distributed", "seamark-standalone", "kafka-distributed", "kafka-standalone")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With several processes (`make test`), tests that share something expensive stay together. Each process has a
+    broker, a Spark session and a Java worker of its own.
     """
-    longest: dict[str, int] = {}
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _group(nodeid)
+
+    return ByGroup(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups of tests that take long begin first; otherwise the order stays as it is."""
+    turns: dict[str, int] = {}
     for item in items:
-        group = _group(item)
-        item.add_marker(pytest.mark.xdist_group(group))
-        longest[group] = min(longest.get(group, len(_FIRST) + 2), _turn(item, group))
-    items.sort(key=lambda item: longest[_group(item)])  # stable: otherwise in the order they came in
+        group = _group(item.nodeid)
+        turns[group] = min(turns.get(group, len(_TARGETS) + 2), _turn(item, group))
+    items.sort(key=lambda item: turns[_group(item.nodeid)])
 
 
-_FIRST = ("seamark-distributed", "seamark-standalone", "kafka-distributed", "kafka-standalone")
-
-
-def _group(item: pytest.Item) -> str:
-    target = getattr(item, "callspec", None) and item.callspec.params.get("target")  # type: ignore[attr-defined]
-    return str(target) if target in _FIRST else str(item.path)
+def _group(nodeid: str) -> str:
+    path, _, test = nodeid.partition("::")
+    return next((name for name in _TARGETS if f"[{name}" in test), path)
 
 
 def _turn(item: pytest.Item, group: str) -> int:
-    if group in _FIRST:
-        return _FIRST.index(group)
+    if group in _TARGETS:
+        return _TARGETS.index(group)
     if item.get_closest_marker("slow"):
-        return len(_FIRST)
-    return len(_FIRST) + (2 if "unit" in item.path.parts else 1)
+        return len(_TARGETS)
+    return len(_TARGETS) + (2 if "unit" in item.path.parts else 1)
 
 
 @pytest.fixture(scope="session")

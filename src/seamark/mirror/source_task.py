@@ -139,8 +139,10 @@ class MirrorSourceTask(SourceTask):
         if self._syncs is not None:
             deadline = time.monotonic() + SYNC_FLUSH_S
             self._emission.promote()
-            self._send_syncs()
             try:
+                while self._emission.has_pending() and time.monotonic() < deadline:
+                    self._send_syncs()
+                    self._syncs.flush(0.05)
                 self._syncs.flush(max(0.0, deadline - time.monotonic()))
             except KafkaError as error:
                 log.warning("The last offset syncs could not be sent: %s", error)
