@@ -103,6 +103,10 @@ class SourceTask(ABC):
         many. The connector must not give to one task what another one is still reading.
         """
 
+    def metrics(self) -> dict[str, Any]:
+        """Figures of the task's own, as JSON has them; asked for about once a second, from another thread."""
+        return {}
+
     def stop(self) -> None:  # noqa: B027 - optional
         """Release what `start` acquired; no other call follows."""
 

@@ -120,6 +120,7 @@ class DirectTask:
         if self._topics is not None:
             self._progress.topics = self._topics.topics
         if self._source is not None:
+            self._progress.metrics = self._source.metrics()
             return self._progress, self._source.idle_ms
         if self._sink is not None:
             return self._progress, int((time.monotonic() - self._sink.last_record_at) * 1000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from seamark.connector.offsets import Offsets
 from seamark.connector.records import RecordBatch, RecordBatches, SourceRecord
@@ -36,6 +37,10 @@ class SourceLoop:
         if self._committer.has_hook or self._committer.has_pending:
             return 0
         return int((time.monotonic() - self._last_record_at) * 1000)
+
+    def metrics(self) -> dict[str, Any]:
+        """The task's own figures."""
+        return self._task.metrics()
 
     def run(self) -> None:
         """Work; returns when told to stop, everything complete committed."""

@@ -90,6 +90,8 @@ class TaskProgress:
     """Counts of records that could not be processed; see `seamark.engine.tolerance.ErrorCounts`."""
     topics: list[str] = field(default_factory=list)
     """The Kafka topics that it has read or written."""
+    metrics: dict[str, Any] = field(default_factory=dict)
+    """See `SourceTask.metrics`."""
     updated_ms: int = 0
 
     def batch_took(self, seconds: float) -> None:

@@ -32,6 +32,7 @@ from seamark.kafka.producer import RecordProducer
 from seamark.kafka.topic_partitions import TopicPartition
 from seamark.mirror.config import SourceSettings, client_config
 from seamark.mirror.emission import SyncEmission
+from seamark.mirror.figures import MAX_FIGURES, PARTITIONS, PartitionFigures
 from seamark.mirror.offsets import source_offset, source_partition
 from seamark.mirror.start_positions import data_loss, start_positions
 
@@ -62,6 +63,7 @@ class MirrorSourceTask(SourceTask):
         self._admin: Admin | None = None
         self._syncs: RecordProducer | None = None
         self._lost: list[TopicPartition] = []
+        self._figures: dict[TopicPartition, PartitionFigures] = {}
 
     def start(self, config: Mapping[str, str], offsets: Offsets) -> None:
         self._settings = settings = SourceSettings.of(config)
@@ -114,7 +116,12 @@ class MirrorSourceTask(SourceTask):
             self._go_on(consumer)
         return RecordBatches(self._batch(where, run) for where, run in runs_of(messages)) if messages else None
 
+    def metrics(self) -> dict[str, Any]:
+        return {PARTITIONS: [figures.row() for figures in list(self._figures.values())[:MAX_FIGURES]]}
+
     def commit_batch(self, batch: RecordBatch, offsets: Mapping[int, int]) -> None:
+        if isinstance(batch, MirroredBatch) and batch.origin is not None:
+            self._figures[batch.origin].delivered(batch.timestamp_of(len(batch) - 1), time.time() * 1000)
         if self._syncs is None or not isinstance(batch, MirroredBatch) or batch.origin is None or not batch.upstream:
             return
         topic, partition = batch.origin.topic, batch.origin.partition
@@ -170,6 +177,8 @@ class MirrorSourceTask(SourceTask):
         previous = self._previous.get(where)
         self._previous[where] = upstream[-1]
         self._next[where] = upstream[-1] + 1
+        values, timestamps = values_of(messages), timestamps_of(messages)
+        self._count(where, values, timestamps)
         gaps: frozenset[int] = frozenset()
         if upstream[-1] - upstream[0] != len(upstream) - 1:
             gaps = frozenset(index for index in range(1, len(upstream)) if upstream[index] != upstream[index - 1] + 1)
@@ -177,20 +186,28 @@ class MirrorSourceTask(SourceTask):
             gaps |= {0}
         return MirroredBatch(
             topic=self._remote[where.topic],
-            values=values_of(messages),
+            values=values,
             value_schema=OPTIONAL_BYTES_SCHEMA,
             keys=keys_of(messages),
             key_schema=OPTIONAL_BYTES_SCHEMA,
-            timestamps=timestamps_of(messages),
+            timestamps=timestamps,
             kafka_partition=where.partition,
             source_partition=self._source_partitions[where],
             source_offset=source_offset(upstream[-1]),
             offset_at=lambda index: source_offset(upstream[index]),
             headers=headers_of(messages),
-            places=self._places(len(upstream), gaps) if self._syncs is not None else (),
+            places=self._places(len(upstream), gaps) if self._syncs is not None else [len(upstream) - 1],
             origin=where,
             upstream=upstream,
             gaps=gaps,
+        )
+
+    def _count(self, where: TopicPartition, values: list[bytes | None], timestamps: list[int]) -> None:
+        figures = self._figures.get(where)
+        if figures is None:
+            figures = self._figures[where] = PartitionFigures(self._remote[where.topic], where.partition)
+        figures.read(
+            len(values), sum(map(len, filter(None, values))), timestamps[0], timestamps[-1], time.time() * 1000
         )
 
     def _places(self, count: int, gaps: frozenset[int]) -> list[int]:

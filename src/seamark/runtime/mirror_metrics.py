@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from seamark.mirror.views import FlowView, PartitionView
 from seamark.runtime.abstract_herder import AbstractHerder
 from seamark.runtime.metrics import LAG_REFRESH_S, Metrics
+from seamark.runtime.mirror_task_metrics import MirrorTaskMetrics, Row, rows_of
 from seamark.runtime.mirror_views import flow_views, mirror_names
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,15 @@ _PARTITION: Final = ["source", "target", "topic", "partition"]
 def register(metrics: Metrics, herder: AbstractHerder) -> None:
     """Add the mirrors that run on this worker to its metrics."""
     metrics.registry.register(MirrorMetrics(lambda: flow_views(herder, mirror_names(herder, herder.local.names()))))
+    metrics.registry.register(MirrorTaskMetrics(lambda: _task_rows(herder), PREFIX))
+
+
+def _task_rows(herder: AbstractHerder) -> Iterator[Row]:
+    for name in mirror_names(herder, herder.local.names()):
+        runner, config = herder.local.runner(name), herder.connector_config(name)
+        if runner is not None:
+            source, target = config.get("source.cluster.alias") or "", config.get("target.cluster.alias") or "target"
+            yield from rows_of(name, source, target, [progress.metrics for progress in runner.progress()])
 
 
 @dataclass(slots=True)
