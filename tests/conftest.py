@@ -12,7 +12,7 @@ import pytest
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.testing.java_connect import JavaConnect
 
-pytest_plugins = ["fixtures.spark", "fixtures.worker", "fixtures.herders", "fixtures.mirrors"]
+pytest_plugins = ["fixtures.spark", "fixtures.worker", "fixtures.herders", "fixtures.mirrors", "fixtures.secured"]
 
 
 _TARGETS = ("seamark-distributed", "seamark-standalone", "kafka-distributed", "kafka-standalone")

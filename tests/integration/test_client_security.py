@@ -2,68 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fixtures.secured import settings
 from seamark.errors import KafkaError
 from seamark.kafka import TopicPartition, TopicSpec
 from seamark.kafka.admin import Admin
-from seamark.kafka.broker import EmbeddedBroker
-from seamark.kafka.broker_storage import free_port
 from seamark.kafka.clients import effective_client_config
 from seamark.kafka.log import LogRecord, TopicLog
 from seamark.kafka.producer import RecordProducer
-
-SECRET = "s3cr3t-word"
-MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate of 127.0.0.1, and a file with it and its key, as a PEM key store has them."""
-    folder = tmp_path_factory.mktemp("certificate")
-    key, certificate, store = folder / "key.pem", folder / "certificate.pem", folder / "store.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=seamark", "-days", "2",
-         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    store.write_text(key.read_text() + certificate.read_text())
-    return certificate, store
-
-
-@pytest.fixture(scope="module")
-def secured(certificate: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The bootstrap servers of a broker whose clients log in over TLS."""
-    port, secure, controller = (free_port("127.0.0.1") for _ in range(3))
-    folder = tmp_path_factory.mktemp("secured")
-    extra = {
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},SECURE://127.0.0.1:{secure},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},SECURE://127.0.0.1:{secure}",
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.secure.plain.sasl.jaas.config": f'{MODULE} required user_alice="{SECRET}";',
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(certificate[1]),
-    }
-    with EmbeddedBroker(folder, port=port, heap="256m", extra_properties=extra):
-        yield f"127.0.0.1:{secure}"
-
-
-def settings(secured: str, certificate: tuple[Path, Path], password: str = SECRET) -> dict[str, str]:
-    return {
-        "bootstrap.servers": secured,
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": f'{MODULE} required username="alice" password="{password}";',
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(certificate[0]),
-    }
 
 
 @pytest.mark.slow
