@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
-TEST_PROCESSES ?= 3
+TEST_PROCESSES ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup jars run test check fmt bench docs requirements lock clean

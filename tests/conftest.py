@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ import pytest
 
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.testing.java_connect import JavaConnect
+
+# Most JVMs of the suite live for seconds, and would spend half of them on optimising what they never run again.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 pytest_plugins = ["fixtures.spark", "fixtures.worker", "fixtures.herders", "fixtures.mirrors", "fixtures.secured"]
 
