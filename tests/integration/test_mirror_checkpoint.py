@@ -278,7 +278,7 @@ def test_a_task_lives_through_the_loss_of_a_broker(tmp_path: Path) -> None:
             for _ in range(20):  # about as many looks for new checkpoints as seconds pass
                 began = time.monotonic()
                 assert task.poll() is None
-                assert time.monotonic() - began < 1
+                assert time.monotonic() - began < 5  # of the minute that a client may wait for a broker
             broker.start()
             flow.sync(topic, 0, (9, 9))
             flow.commit("g", topic, {0: 9})
