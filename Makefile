@@ -26,7 +26,8 @@ run: setup ## embedded Kafka, Spark, a worker and the example pipeline
 	@$(BIN)/seamark up
 
 test: setup ## all tests, in several processes: much of their time they wait
-	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
+	@SEAMARK_WAIT_FACTOR=3 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder \
+		-o timeout=900
 
 check: setup ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

@@ -15,7 +15,7 @@ import httpx
 
 from compat.differences import DIFFERENCES
 from compat.targets import Target
-from seamark.testing.waiting import eventually
+from seamark.testing.waiting import eventually, patience
 
 TIMEOUT_S: Final = 100.0
 STALE: Final = (
@@ -77,7 +77,7 @@ class Connect:
         if body is not None:
             content = json.dumps(body)
         sent = {"Content-Type": "application/json"} if content is not None and headers is None else dict(headers or {})
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while True:
             response = self._http.request(method, path, content=content, headers=sent)
             is_refused = response.is_error and any(text in response.text for text in _REBALANCING)
@@ -170,7 +170,7 @@ class Connect:
         return self._patiently("DELETE", name, None)
 
     def _patiently(self, method: str, name: str, body: Any) -> httpx.Response:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while True:
             response = self.call(method, path_of(name, "offsets"), body)
             if RETRY not in response.text or time.monotonic() > deadline:

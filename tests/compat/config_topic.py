@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
 from compat.differences import differs
 from compat.targets import Target
+from seamark.testing.waiting import patience
 
 
 class ConfigTopic:
@@ -45,7 +46,7 @@ class ConfigTopic:
         try:
             _, end = consumer.get_watermark_offsets(partition, timeout=30)
             consumer.assign([partition])
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + patience(30)
             while consumer.position([partition])[0].offset < end and time.monotonic() < deadline:
                 for message in consumer.consume(10_000, 0.1):
                     assert message.error() is None

@@ -21,6 +21,7 @@ import httpx
 from seamark.kafka import jars
 from seamark.kafka.broker_storage import free_port
 from seamark.kafka.java import JavaProcess, find_java
+from seamark.testing.waiting import patience
 
 START_TIMEOUT_S: Final = 120.0
 STOP_TIMEOUT_S: Final = 40.0
@@ -70,7 +71,7 @@ class WorkerProcess:
 
     def await_healthy(self, timeout_s: float = START_TIMEOUT_S) -> None:
         assert self.process is not None
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + patience(timeout_s)
         while not self.is_healthy():
             code = self.process.exit_code
             if code is not None or time.monotonic() > deadline:
@@ -88,7 +89,7 @@ class WorkerProcess:
     def exit_code(self, within_s: float = 60.0) -> int | None:
         """Wait for the process to end by itself; None if it does not."""
         assert self.process is not None
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + patience(within_s)
         while self.process.exit_code is None and time.monotonic() < deadline:
             time.sleep(0.05)
         return self.process.exit_code

@@ -15,7 +15,7 @@ from seamark.runtime.states import ConnectorStatus, State
 from seamark.runtime.worker import Worker
 from seamark.testing.waiting import eventually
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(900)
 
 GIVE_UP_SOON = {"seamark__retry__timeout__ms": "1000", "offset__flush__timeout__ms": "500"}
 

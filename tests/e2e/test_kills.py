@@ -23,7 +23,7 @@ from seamark.testing.driver import DriverProcess, kill_a_python_worker, python_w
 from seamark.testing.spark_cluster import SparkCluster
 from seamark.testing.waiting import eventually
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 # A lost task is noticed within seconds instead of tens of seconds; nothing else depends on these.
 QUICK = {"seamark.lease.ms": "4000", "seamark.lease.interval.ms": "500"}

@@ -33,7 +33,7 @@ from seamark.testing.waiting import eventually
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(900)
 
 PROMPTLY_S = 2.0
 SOURCE = "seamark.testing.observable.ObservableSourceConnector"

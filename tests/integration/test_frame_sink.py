@@ -23,7 +23,7 @@ from seamark.engine.stage import Ending, StageOutcome
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 Make = Callable[..., Frames]
 PARQUET = "seamark.connectors.parquet_sink:ParquetSinkConnector"
 

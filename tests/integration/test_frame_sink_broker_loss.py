@@ -25,7 +25,7 @@ from seamark.kafka.group_offsets import GroupOffsets
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 RECORDS = 30
 Loss = Callable[[], None]

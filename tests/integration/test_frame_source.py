@@ -24,7 +24,7 @@ sys.path.insert(0, str(PLUGINS))
 
 from frame_plugins import TABLE, NumbersSource, StableNumbersSource
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 Make = Callable[..., Frames]
 
 

@@ -36,7 +36,7 @@ sys.path.insert(0, str(PLUGINS))
 
 from frame_plugins import TABLE, NumbersSource
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 Make = Callable[..., Frames]
 T = "org.apache.kafka.connect.transforms."
 P = f"{T}predicates."

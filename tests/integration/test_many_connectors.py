@@ -14,7 +14,7 @@ from seamark.testing.waiting import eventually
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PAIRS = 50
 PER_CONNECTOR = 3  # open files of the driver; a client each for Kafka would be a dozen

@@ -28,7 +28,7 @@ sys.path.insert(0, str(PLUGINS))
 
 from frame_plugins import NumbersSource, StableNumbersSource
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 Make = Callable[..., Frames]
 T = "org.apache.kafka.connect.transforms."
 SINK = {"key__converter": STRING, **JSON}

@@ -20,7 +20,7 @@ from seamark.kafka.consumer import RecordConsumer
 from seamark.testing.driver import DriverProcess
 from seamark.testing.waiting import eventually
 
-pytestmark = [pytest.mark.timeout(500), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 LEASE_S = 4.0
 ROWS = 200

@@ -32,7 +32,7 @@ from seamark.engine.session import start_session
 from seamark.errors import ConnectError
 from seamark.runtime.states import ConnectorStatus
 from seamark.runtime.worker import Worker
-from seamark.testing.waiting import eventually
+from seamark.testing.waiting import eventually, patience
 
 STARTED = {"event": "started"}
 
@@ -78,7 +78,7 @@ class DriverProcess:
             )
         self._reader = threading.Thread(target=self._read, args=(self._process,), name="driver-events", daemon=True)
         self._reader.start()
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + patience(within_s)
         while STARTED not in self._events:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()

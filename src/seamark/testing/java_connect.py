@@ -21,6 +21,7 @@ from seamark.errors import ConnectError
 from seamark.kafka import jars
 from seamark.kafka.broker_storage import free_port
 from seamark.kafka.java import JavaProcess, find_java
+from seamark.testing.waiting import patience
 
 STOP_TIMEOUT_S: Final = 30.0
 POLL_S: Final = 0.05
@@ -127,7 +128,7 @@ class JavaConnect:
         command += [*self._jvm_options, "-cp", jars.classpath(jars.CONNECT), self.mode.value, str(properties)]
         process = JavaProcess(command, log_file=self.work_dir / "connect.log", stop_timeout_s=STOP_TIMEOUT_S)
         self._process = process
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + patience(timeout_s)
         while not self._is_healthy():
             if process.exit_code is not None or time.monotonic() > deadline:
                 tail = process.log_tail()
@@ -195,7 +196,7 @@ class JavaConnect:
             tasks: how many tasks it must have; by default one or more. A stopped connector has none.
             within_s: how long to wait.
         """
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + patience(within_s)
         while True:
             status = self.status(name)
             if status and _is_in(status, state, tasks):
@@ -232,7 +233,7 @@ class JavaConnect:
         self._insist("DELETE", _path(name))
 
     def _insist(self, method: str, path: str, body: object = None, within_s: float = 60.0) -> Any:
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + patience(within_s)
         while True:
             code, answer = self.request(method, path, body)
             if code < http.client.BAD_REQUEST:

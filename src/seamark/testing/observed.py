@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seamark.testing.waiting import patience
+
 ALLOWED_FILE, NEXT_UPDATE_FILE = "allowed", "next-update.json"
 _LOOK_INTERVAL_S = 0.02
 
@@ -68,7 +70,7 @@ class CallLog:
 
     def await_release(self, name: str) -> None:
         """Wait for `Observed.release`, a minute at most."""
-        deadline_s = time.monotonic() + 60
+        deadline_s = time.monotonic() + patience(60)
         while not (self.directory / f"release-{name}").exists() and time.monotonic() < deadline_s:
             time.sleep(_LOOK_INTERVAL_S)
 
@@ -110,7 +112,7 @@ class Observed:
         Raises:
             AssertionError: they do not within the time; shows the last ones.
         """
-        deadline_s = time.monotonic() + within_s
+        deadline_s = time.monotonic() + patience(within_s)
         while True:
             calls = self.calls(method)
             if condition(calls) if condition is not None else calls:

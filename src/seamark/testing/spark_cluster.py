@@ -13,6 +13,7 @@ import psutil
 from seamark.errors import ConnectError
 from seamark.kafka.broker_storage import free_port
 from seamark.kafka.java import JavaProcess, find_java
+from seamark.testing.waiting import patience
 
 _HOST: Final = "127.0.0.1"
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
@@ -60,7 +61,7 @@ class SparkCluster:
             folder = self._directory / f"worker-{number}"
             limits = ["--cores", str(self._cores), "--memory", self._memory, "--work-dir", str(folder)]
             self._spawn(f"worker-{number}", [_WORKER, "--host", _HOST, "--webui-port", "0", *limits, self.master_url])
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + patience(within_s)
         while not all(_REGISTERED in self._log(f"worker-{number}") for number in range(self._workers)):
             if any(process.exit_code is not None for process in self._processes) or time.monotonic() > deadline:
                 tails = "\n".join(process.log_tail() for process in self._processes)
