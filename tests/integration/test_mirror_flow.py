@@ -229,7 +229,7 @@ def test_heartbeats_are_replicated(make_flow: MakeFlow, near: Kafka, far: Kafka)
     back.start("Heartbeat", emit__heartbeats__interval__seconds="1")
     eventually(lambda: len(near.values("heartbeats")) > 0, WAIT_S)
     flow = make_flow()
-    flow.start("Source", topics="nothing-else")
+    flow.start("Source", topics="nothing-else", heartbeats__replication__enabled="true")
     eventually(lambda: len(far.values(flow.remote("heartbeats"))) > 0, WAIT_S)
 
 
@@ -255,7 +255,7 @@ def test_deleted_records_are_noticed(
         return
     if choice == "skip":
         flow.connect.await_state(name, "RUNNING")
-        eventually(lambda: flow.cluster.nodes[0].worker.progress(name)[0].state == "running", WAIT_S)
+        eventually(lambda: flow.is_reading(name), WAIT_S)
     near.send(topic_name, [b"later"])
     eventually(lambda: far.values(remote) == [*_numbered(0, 2), *expected, b"later"], WAIT_S)
 
@@ -295,7 +295,7 @@ def test_a_mirror_may_begin_elsewhere(
     flow = make_flow()
     name = flow.start("Source", topics=topic_name, mirror__start=given)
     flow.connect.await_state(name, "RUNNING")
-    eventually(lambda: flow.cluster.nodes[0].worker.progress(name)[0].state == "running", WAIT_S)
+    eventually(lambda: flow.is_reading(name), WAIT_S)
     near.send(topic_name, [b"later"])
     first = {"latest": 10, "time": 5, "offsets": 3}[start]
     expected = [*_numbered(first, 10 - first), b"later"]
