@@ -26,7 +26,7 @@ run: setup ## embedded Kafka, Spark, a worker and the example pipeline
 	@$(BIN)/seamark up
 
 test: setup ## all tests, in several processes: much of their time they wait
-	@SEAMARK_WAIT_FACTOR=3 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder \
+	@SEAMARK_WAIT_FACTOR=3 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder --max-worker-restart=0 \
 		-o timeout=900
 
 check: setup ## ruff, mypy --strict, import-linter

@@ -27,6 +27,12 @@ STATES = {"RUNNING": ["RUNNING"], "PAUSED": ["PAUSED"], "STOPPED": []}
 ROWS = 20
 
 
+def owners(client: Connect, name: str) -> set[str]:
+    """Who runs the connector and its tasks, as their last states say."""
+    status = client.status(name)
+    return {status["connector"]["worker_id"], *(task["worker_id"] for task in status["tasks"])}
+
+
 class HandOver:
     """A source and a sink in every state, kept by runtimes that take turns."""
 
@@ -73,13 +79,9 @@ class HandOver:
         workers = {url.removeprefix("http://") for url in client.target.urls}
         for state, tasks in STATES.items():
             for name in (self.sources[state], self.sinks[state]):
-                eventually(
-                    lambda name=name: client.status(name)["connector"]["worker_id"] in workers,
-                    60,
-                    f"{name} is not taken over",
-                )
-                status = client.await_state(name, state, tasks)
-                assert all(task["worker_id"] in workers for task in status["tasks"])
+                eventually(lambda name=name: owners(client, name) <= workers, 60, f"{name} is not taken over")
+                client.await_state(name, state, tasks)
+                eventually(lambda name=name: owners(client, name) <= workers, 60, f"tasks of {name} are not taken over")
                 self.await_fed(client, name)
 
     def work(self, client: Connect) -> None:

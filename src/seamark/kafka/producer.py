@@ -33,6 +33,7 @@ _log = logging.getLogger(__name__)
 _ANY_PARTITION: Final = -1
 _WAIT_S: Final = 0.01  # how long to wait for room in the queue before asking `on_wait` again
 _RETRY_S: Final = 0.1
+_NEW_PARTITION_S: Final = 10.0  # how long a partition may be unknown that somebody names
 _REFUSED_RECORDS: Final = frozenset(
     {
         "MSG_SIZE_TOO_LARGE",
@@ -90,6 +91,7 @@ class RecordProducer:
         self._first_failure: KafkaError | None = None
         self._fatal: KafkaError | None = None
         self._refusal: KafkaError | None = None
+        self._unknown_since: float | None = None
         self._is_closed = False
         self._is_in_transaction = False
         _log.debug("Producer settings: %s", redacted(config))
@@ -180,9 +182,11 @@ class RecordProducer:
             except BufferError:
                 self._make_room()
             except confluent_kafka.KafkaException as error:
-                raise self._error(error, f"send a record to topic {topic!r}") from error
+                if not self._awaits_partition(topic, error):
+                    raise self._error(error, f"send a record to topic {topic!r}") from error
             else:
                 self.sent += 1
+                self._unknown_since = None
                 return
 
     def send_batch(
@@ -245,7 +249,8 @@ class RecordProducer:
             except BufferError:
                 self._make_room()
             except confluent_kafka.KafkaException as error:
-                raise self._error(error, f"send a record to topic {topic!r}") from error
+                if not self._awaits_partition(topic, error):
+                    raise self._error(error, f"send a record to topic {topic!r}") from error
             finally:
                 self.sent += index - start
         self.poll(0)
@@ -282,7 +287,8 @@ class RecordProducer:
                 except BufferError:
                     self._make_room()
                 except confluent_kafka.KafkaException as error:
-                    raise self._error(error, f"send a record to topic {topic!r}") from error
+                    if not self._awaits_partition(topic, error):
+                        raise self._error(error, f"send a record to topic {topic!r}") from error
                 finally:
                     self.sent += index - start
             if stop < count:
@@ -381,6 +387,23 @@ class RecordProducer:
     def _abort(self, timeout_s: float) -> None:
         self._retried(f"abort a transaction of {self.transactional_id!r}", self._producer.abort_transaction, timeout_s)
         self._is_in_transaction = False
+
+    def _awaits_partition(self, topic: str, error: Any) -> bool:
+        """Whether to try again because the topic may have got partitions since this client last looked at it."""
+        now = time.monotonic()
+        if code_of(error) != "_UNKNOWN_PARTITION":
+            return False
+        self._unknown_since = now if self._unknown_since is None else self._unknown_since
+        if now - self._unknown_since > _NEW_PARTITION_S:
+            return False
+        if self._on_wait is not None:
+            self._on_wait()
+        try:
+            self._producer.list_topics(topic, timeout=_NEW_PARTITION_S)
+        except confluent_kafka.KafkaException as problem:
+            _log.debug("Topic %r at %s: %s", topic, self.brokers, problem)
+        time.sleep(_WAIT_S)
+        return True
 
     def _make_room(self) -> None:
         self.check()
