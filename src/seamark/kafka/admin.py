@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
 
+from seamark.config.position_plans import LogRange, TimedOffset, listed
 from seamark.errors import KafkaError, KafkaTimeoutError
 from seamark.kafka.client_logs import librdkafka_logger
-from seamark.kafka.clients import librdkafka_config, make_client
+from seamark.kafka.clients import clients_closed, librdkafka_config, make_client
 from seamark.kafka.errors import code_of, is_login_failure, kafka_error
 from seamark.kafka.group_offsets import GroupOffsets
 from seamark.kafka.offset_delete import delete_group_offsets
+from seamark.kafka.offset_queries import OffsetQuery, ask_offsets
 from seamark.kafka.producer import RecordProducer
+from seamark.kafka.python_admin import GroupOffset, PythonAdmin, can_serve
 from seamark.kafka.topic_partitions import GroupDescription, GroupMember, TopicDescription, TopicPartition, TopicSpec
 
 _T = TypeVar("_T")
@@ -39,9 +42,6 @@ _GROUPS_TOPIC: Final = "__consumer_offsets"
 _LOOK_S: Final = 2.0
 _WITH_COORDINATORS: Final[set[str]] = set()  # brokers that are known to coordinate groups
 
-OffsetQuery = Literal["earliest", "latest"] | int
-"""Where in a partition: its beginning, its end, or the first record at or after a timestamp in milliseconds."""
-
 
 class Admin:
     """One admin connection to a cluster. It may be used from several threads."""
@@ -54,10 +54,16 @@ class Admin:
         self._refusal: Any = None
         self.brokers: str = self._config["bootstrap.servers"]
         self._client: Any = make_client(AdminClient, self._config)
+        # For groups: librdkafka's requests to a coordinator that is new or is lost may end the whole process.
+        self._groups = PythonAdmin(self._java) if can_serve(self._java) else None
+        self._has_logged_in = self._java.get("security.protocol", "PLAINTEXT").strip().upper() == "PLAINTEXT"
 
     def close(self) -> None:
         """Let go of the broker."""
         self._client = None
+        clients_closed()
+        if self._groups is not None:
+            self._groups.close()
 
     def __enter__(self) -> Admin:
         return self
@@ -144,7 +150,7 @@ class Admin:
                 found[name] = TopicDescription(name, len(topic.partitions), replicas, bool(topic.is_internal))
             return found
 
-        return self._repeat(f"describe topics {', '.join(names)}", describe, timeout_s)
+        return self._repeat(f"describe topics {listed(names)}", describe, timeout_s)
 
     def partitions_of(self, topics: Iterable[str], *, timeout_s: float = _REQUEST_S) -> list[TopicPartition]:
         """All partitions of those of the topics that exist, in order."""
@@ -220,31 +226,69 @@ class Admin:
         if not queries:
             return {}
         found = self._list_offsets(queries, is_committed, timeout_s)
-        late: dict[TopicPartition, OffsetQuery] = {where: "latest" for where, offset in found.items() if offset < 0}
+        late: dict[TopicPartition, OffsetQuery] = {where: "latest" for where, at in found.items() if at.offset < 0}
         if late:
             found.update(self._list_offsets(late, is_committed, timeout_s))
-        return found
+        return {where: at.offset for where, at in found.items()}
+
+    def find_times(
+        self, wanted: Mapping[TopicPartition, int], *, is_committed: bool = False, timeout_s: float = _REQUEST_S
+    ) -> dict[TopicPartition, TimedOffset | None]:
+        """The first record of each partition at or after a timestamp in milliseconds, in one go; None if there is none.
+
+        Args:
+            wanted: the timestamps.
+            is_committed: look only before the last stable offset, as read_committed readers do.
+            timeout_s: how long to try.
+        """
+        found = self._list_offsets(wanted, is_committed, timeout_s) if wanted else {}
+        return {where: at if at.offset >= 0 else None for where, at in found.items()}
+
+    def log_ranges(
+        self, partitions: Iterable[TopicPartition], *, is_committed: bool = False, timeout_s: float = _REQUEST_S
+    ) -> dict[TopicPartition, LogRange]:
+        """Where the log of each partition begins and ends; with `is_committed` as in `list_offsets`."""
+        starts: dict[TopicPartition, OffsetQuery] = dict.fromkeys(partitions, "earliest")
+        if not starts:
+            return {}
+        first, last = self._ask_offsets([starts, dict.fromkeys(starts, "latest")], is_committed, timeout_s)
+        return {where: LogRange(first[where].offset, last[where].offset) for where in starts}
+
+    def find_all_times(
+        self,
+        wanted: Sequence[Mapping[TopicPartition, int]],
+        *,
+        is_committed: bool = False,
+        timeout_s: float = _REQUEST_S,
+    ) -> list[dict[TopicPartition, TimedOffset | None]]:
+        """As `find_times`, for several times of the same partitions, which are asked for at the same time."""
+        found = self._ask_offsets([each for each in wanted if each], is_committed, timeout_s)
+        answers = iter(found)
+        return [
+            {where: at if at.offset >= 0 else None for where, at in next(answers).items()} if each else {}
+            for each in wanted
+        ]
+
+    def newest_times(
+        self, partitions: Iterable[TopicPartition], *, is_committed: bool = False, timeout_s: float = _REQUEST_S
+    ) -> dict[TopicPartition, int]:
+        """The latest timestamp of a record of each partition, in milliseconds; those without one are left out."""
+        queries: dict[TopicPartition, OffsetQuery] = dict.fromkeys(partitions, "newest")
+        found = self._list_offsets(queries, is_committed, timeout_s) if queries else {}
+        return {where: at.timestamp_ms for where, at in found.items() if at.offset >= 0 and at.timestamp_ms >= 0}
 
     def _list_offsets(
         self, queries: Mapping[TopicPartition, OffsetQuery], is_committed: bool, timeout_s: float
-    ) -> dict[TopicPartition, int]:
-        specs = {
-            confluent_kafka.TopicPartition(where.topic, where.partition): _offset_spec(query)
-            for where, query in queries.items()
-        }
-        level = (
-            confluent_kafka.IsolationLevel.READ_COMMITTED
-            if is_committed
-            else confluent_kafka.IsolationLevel.READ_UNCOMMITTED
-        )
-        topics = ", ".join(sorted({where.topic for where in queries}))
+    ) -> dict[TopicPartition, TimedOffset]:
+        return self._ask_offsets([queries], is_committed, timeout_s)[0]
 
-        def ask(client: Any, remaining_s: float) -> dict[TopicPartition, int]:
-            futures = client.list_offsets(specs, isolation_level=level, request_timeout=remaining_s)
-            return {
-                TopicPartition(where.topic, where.partition): future.result().offset
-                for where, future in futures.items()
-            }
+    def _ask_offsets(
+        self, questions: Sequence[Mapping[TopicPartition, OffsetQuery]], is_committed: bool, timeout_s: float
+    ) -> list[dict[TopicPartition, TimedOffset]]:
+        topics = listed(sorted({where.topic for each in questions for where in each}))
+
+        def ask(client: Any, remaining_s: float) -> list[dict[TopicPartition, TimedOffset]]:
+            return ask_offsets(client, questions, is_committed, remaining_s)
 
         return self._repeat(f"list offsets of {topics}", ask, timeout_s)
 
@@ -252,6 +296,12 @@ class Admin:
 
     def group_offsets(self, group: str, *, timeout_s: float = _REQUEST_S) -> dict[TopicPartition, int]:
         """The group's committed offsets; empty for a group that does not exist."""
+        groups = self._for_groups(timeout_s)
+        if groups is not None:
+            found, failed = groups.offsets([group], timeout_s)
+            for error in failed.values():
+                raise error
+            return {where: at.offset for where, at in found.get(group, {}).items() if at is not None}
         request = confluent_kafka.ConsumerGroupTopicPartitions(group)
 
         def ask(client: Any, remaining_s: float) -> dict[TopicPartition, int]:
@@ -282,10 +332,17 @@ class Admin:
         """
         if not offsets:
             return
+        groups = self._for_groups(timeout_s)
+        if groups is not None:
+            groups.alter(group, {where: GroupOffset(offset) for where, offset in offsets.items()}, timeout_s)
+            return
         entries = [
             confluent_kafka.TopicPartition(where.topic, where.partition, offset)
             for where, offset in sorted(offsets.items())
         ]
+        self._commit_for(group, entries, timeout_s)
+
+    def _commit_for(self, group: str, entries: list[Any], timeout_s: float) -> None:
         request = confluent_kafka.ConsumerGroupTopicPartitions(group, entries)
 
         def alter(client: Any, remaining_s: float) -> None:
@@ -307,8 +364,8 @@ class Admin:
         wanted = sorted(set(partitions))
         if not wanted:
             return
-        # Asked first because this client tells a refused login from a broker that is away; the other one does not.
-        if self.describe_group(group, timeout_s=timeout_s).state != "DEAD":
+        # Asked first because this tells a refused login from a broker that is away; the deletion does not.
+        if self.group_exists(group, timeout_s=timeout_s):
             delete_group_offsets(self._java, group, wanted, timeout_s)
 
     def delete_group(self, group: str, *, timeout_s: float = _REQUEST_S) -> None:
@@ -317,6 +374,10 @@ class Admin:
         Raises:
             KafkaError: with code NON_EMPTY_GROUP, the group has members.
         """
+        groups = self._for_groups(timeout_s)
+        if groups is not None:
+            groups.delete_group(group, timeout_s)
+            return
 
         def delete(client: Any, remaining_s: float) -> None:
             try:
@@ -326,6 +387,23 @@ class Admin:
                     raise
 
         self._ask_group(group, f"delete consumer group {group!r}", delete, timeout_s)
+
+    def _for_groups(self, timeout_s: float) -> PythonAdmin | None:
+        """The client for groups, if it can be used; one that has to log in is used after a login was seen to work.
+
+        It does not tell a refused login from a broker that is away.
+        """
+        if self._groups is not None and not self._has_logged_in:
+            self.cluster_id(timeout_s=timeout_s)
+            self._has_logged_in = True
+        return self._groups
+
+    def group_exists(self, group: str, *, timeout_s: float = _REQUEST_S) -> bool:
+        """Whether there is such a group, with or without members."""
+        groups = self._for_groups(timeout_s)
+        if groups is not None:
+            return groups.group_exists(group, timeout_s)
+        return self.describe_group(group, timeout_s=timeout_s).state != "DEAD"
 
     def describe_group(self, group: str, *, timeout_s: float = _REQUEST_S) -> GroupDescription:
         """The group's state and members; a group that does not exist is DEAD and empty."""
@@ -429,14 +507,6 @@ class Admin:
                     if self._client is client:
                         self._client = make_client(AdminClient, self._config)
             time.sleep(_RETRY_S)
-
-
-def _offset_spec(query: OffsetQuery) -> Any:
-    if query == "earliest":
-        return OffsetSpec.earliest()
-    if query == "latest":
-        return OffsetSpec.latest()
-    return OffsetSpec.for_timestamp(int(query))
 
 
 def _member(member: Any) -> GroupMember:

@@ -11,7 +11,7 @@ import confluent_kafka
 
 from seamark.errors import KafkaError
 from seamark.kafka.client_logs import librdkafka_logger
-from seamark.kafka.clients import librdkafka_config, make_client
+from seamark.kafka.clients import clients_closed, librdkafka_config, make_client
 from seamark.kafka.errors import kafka_error
 
 _POLL_S: Final = 0.1
@@ -84,6 +84,7 @@ class Appender:
         self._producer.purge()
         self._producer.flush(1.0)
         self._producer = None
+        clients_closed()
         for future in list(self._pending):
             if not future.done():
                 future.set_exception(

@@ -203,7 +203,9 @@ class EmbeddedBroker:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
-        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        from seamark.kafka.clients import make_client
+
+        client = make_client(AdminClient, {"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
         try:
             cluster = client.list_topics(timeout=max(0.1, min(5.0, deadline - time.monotonic())))
         except KafkaException:

@@ -1,61 +1,44 @@
-"""The broker's classes, archived so that the JVM starts with them instead of loading them one by one.
-
-Class data sharing takes a third off the broker's start. The archive belongs to one Java and one set of jars, lies
-beside the jars, and is made once, by a broker that is started and stopped on a scratch directory. It only ever saves
-time: Java ignores an archive that does not fit, and without one the broker starts as well.
-"""
+"""The broker's classes, archived: a third off its start. Made once, on a scratch directory, and kept by the jars."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import sys
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from seamark.errors import BrokerError
 from seamark.kafka import jars
-from seamark.kafka.java import find_java
+from seamark.kafka.class_archives import ClassArchive
 
 
 def jvm_options() -> list[str]:
     """What makes the JVM use the archive; nothing when there is none."""
-    archive = _path()
-    # One that could not be made is an empty file, lest every start tries again.
-    if not archive.exists() or archive.stat().st_size == 0:
-        return []
-    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    return _archive().jvm_options()
 
 
 def ensure() -> None:
     """Make the archive if this Java and these jars have none yet; takes a few seconds, once."""
+    archive = _archive()
+    if not archive.can_be_made():
+        return
+    with jars.exclusive(archive.folder.parent):
+        if not archive.is_made():
+            print("Preparing the broker for fast starts (once) ...", file=sys.stderr, flush=True)
+            archive.make(_train)
+
+
+def _train(options: Sequence[str]) -> None:
     from seamark.kafka.broker import EmbeddedBroker
 
-    archive = _path()
-    folder = archive.parent
-    if archive.exists() or not os.access(folder, os.W_OK):
-        return
-    with jars.exclusive(folder.parent):
-        if archive.exists():
-            return
-        print("Preparing the broker for fast starts (once) ...", file=sys.stderr, flush=True)
-        made = folder / ".classes.jsa"
-        with tempfile.TemporaryDirectory(prefix="seamark-archive-") as scratch:
-            options = ["-XX:+IgnoreUnrecognizedVMOptions", f"-XX:ArchiveClassesAtExit={made}", "-Xlog:disable"]
-            trainee = EmbeddedBroker(Path(scratch), jvm_options=options, stop_timeout_s=60)
-            try:
-                trainee.start()
-            except BrokerError:
-                made.touch()  # the broker that is wanted will fail too, or not; either way it is the one to say so
-            else:
-                trainee.stop()
-                made.touch()
-        made.replace(archive)
+    with tempfile.TemporaryDirectory(prefix="seamark-archive-") as scratch:
+        trainee = EmbeddedBroker(Path(scratch), jvm_options=options, stop_timeout_s=60)
+        # If it fails, the broker that is wanted will fail too, or not; either way it is the one to say so.
+        with suppress(BrokerError):
+            trainee.start()
+            trainee.stop()
 
 
-def _path() -> Path:
-    java = Path(find_java(BrokerError)).resolve()
-    runtime = java.parent.parent / "lib" / "modules"
-    stat = (runtime if runtime.exists() else java).stat()
-    identity = hashlib.sha256(f"{java}:{stat.st_size}:{stat.st_mtime_ns}".encode()).hexdigest()[:12]
-    return jars.BROKER.folder() / f"classes-{identity}.jsa"
+def _archive() -> ClassArchive:
+    return ClassArchive(jars.BROKER.folder(), "classes")

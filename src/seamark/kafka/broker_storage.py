@@ -19,6 +19,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
@@ -31,6 +32,7 @@ from seamark.kafka import jars
 from seamark.kafka.java import find_java
 
 NODE_ID: Final = 1
+LINGER_S: Final = 5.0
 LOG_KEPT_BYTES: Final = 20_000_000
 
 # For one node that serves a developer or a test; everything else is Kafka's default.
@@ -86,7 +88,7 @@ class BrokerState:
         Raises:
             BrokerError: the given port is in use.
         """
-        if port is not None and not _is_free(host, port):
+        if port is not None and not _becomes_free(host, port):
             raise BrokerError(f"Port {port} on {host} is in use; stop what uses it or choose another port")
         wanted = port or self.port
         chosen = wanted if wanted and _is_free(host, wanted) else free_port(host)
@@ -114,6 +116,16 @@ def free_port(host: str, *, other_than: int | None = None) -> int:
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
+
+
+def _becomes_free(host: str, port: int) -> bool:
+    """Whether a port is free, or is so soon: that of a process that was killed is let go a moment after its files."""
+    deadline = time.monotonic() + LINGER_S
+    while not _is_free(host, port):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def _is_free(host: str, port: int) -> bool:

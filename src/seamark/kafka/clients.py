@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, TypeVar
 import confluent_kafka
 
 from seamark.errors import ConfigError
+from seamark.kafka.client_keeper import KEEPER, weakly
 from seamark.kafka.errors import code_of, kafka_error
 from seamark.kafka.overrides import (
     OverridePolicy,
@@ -38,6 +39,7 @@ __all__ = [
     "broker_set",
     "check_override_policy",
     "client_id_for",
+    "clients_closed",
     "effective_client_config",
     "librdkafka_config",
     "make_client",
@@ -50,6 +52,7 @@ Role = Literal["producer", "consumer", "admin"]
 
 _Client = TypeVar("_Client")
 _INT_MAX: Final = 2**31 - 1
+_CALLBACKS: Final = frozenset({"error_cb", "stats_cb"})
 
 # Java key -> (librdkafka key, smallest, largest). Numbers outside are brought to the nearer end: Connect itself uses
 # Long.MAX_VALUE and Integer.MAX_VALUE to say "for ever".
@@ -168,14 +171,38 @@ def librdkafka_config(java: Mapping[str, str], role: Role) -> dict[str, Any]:
     return config
 
 
+def max_poll_records(java: Mapping[str, str]) -> int | None:
+    """How many records a consumer returns at once; None if nobody has said so. librdkafka has no such setting.
+
+    Raises:
+        ConfigError: it is no number, or less than one.
+    """
+    key = "max.poll.records"
+    if not str(java.get(key, "")).strip():
+        return None
+    records = _integer(key, str(java[key]).strip())
+    if records < 1:
+        raise ConfigError(
+            f"Invalid value {records} for configuration {key}: Value must be at least 1", key=key, value=records
+        )
+    return records
+
+
+def clients_closed() -> None:
+    """Tell that a client was closed, so that its connections are soon."""
+    KEEPER.hurry()
+
+
 def make_client(factory: Callable[[dict[str, Any]], _Client], config: dict[str, Any]) -> _Client:
-    """A client of the library.
+    """A client of the library, see `client_keeper` for how long it lives.
 
     Raises:
         ConfigError: librdkafka does not accept the settings; it says which one.
     """
     try:
-        return factory(config)
+        client = factory({key: weakly(value) if key in _CALLBACKS else value for key, value in config.items()})
+        KEEPER.keep(client)
+        return client
     except confluent_kafka.KafkaException as error:
         if code_of(error) != "_INVALID_ARG":
             raise kafka_error(error, "make a Kafka client", config.get("bootstrap.servers")) from error

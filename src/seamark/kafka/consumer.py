@@ -9,7 +9,7 @@ from typing import Any
 import confluent_kafka
 
 from seamark.kafka.client_logs import librdkafka_logger
-from seamark.kafka.clients import librdkafka_config
+from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import code_of, kafka_error
 from seamark.kafka.topic_partitions import TopicPartition
 
@@ -59,10 +59,7 @@ class RecordConsumer:
         config["enable.partition.eof"] = True
         config["logger"] = librdkafka_logger()
         self._servers = config.get("bootstrap.servers")
-        try:
-            self._consumer = confluent_kafka.Consumer(config)
-        except confluent_kafka.KafkaException as error:
-            raise kafka_error(error, "create a consumer", self._servers) from error
+        self._consumer = make_client(confluent_kafka.Consumer, config)
         self._on_out_of_range = on_out_of_range
         self._assignment: list[TopicPartition] = []
         self._ends: dict[TopicPartition, int] = {}

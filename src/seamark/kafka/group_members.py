@@ -69,6 +69,7 @@ class _Library(NamedTuple):
     OffsetAndMetadata: Any
     TopicPartition: Any
     Error: type[Exception]
+    errors: Any
 
 
 _LIBRARY_LOCK: Final = threading.Lock()
@@ -82,13 +83,13 @@ def kafka_python() -> _Library:
         if not _imported:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # it reads its resources in a way Python gives up
-                from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
+                from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition, errors
                 from kafka.admin import MemberToRemove
                 from kafka.errors import KafkaError as LibraryError
 
             logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what went wrong is in the error that is raised
             _imported.append(
-                _Library(KafkaAdminClient, MemberToRemove, OffsetAndMetadata, TopicPartition, LibraryError)
+                _Library(KafkaAdminClient, MemberToRemove, OffsetAndMetadata, TopicPartition, LibraryError, errors)
             )
         return _imported[0]
 

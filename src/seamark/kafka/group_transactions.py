@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import confluent_kafka
 
-from seamark.kafka.clients import librdkafka_config
+from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import timeout_error
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.topic_partitions import TopicPartition
@@ -34,7 +34,7 @@ class GroupOffsetProducer(RecordProducer):
         config = librdkafka_config(consumer_config, "consumer")
         self.group = str(config["group.id"])
         # A consumer that never subscribes is the only way to name a group to librdkafka; it does not join it.
-        self._consumer: Any = confluent_kafka.Consumer({**config, "enable.auto.commit": False})
+        self._consumer: Any = make_client(confluent_kafka.Consumer, {**config, "enable.auto.commit": False})
 
     def send_group_offsets(self, offsets: Mapping[TopicPartition, int], timeout_s: float = _OFFSETS_S) -> None:
         """Add the group's offsets to the open transaction.

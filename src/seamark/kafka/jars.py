@@ -109,7 +109,22 @@ CONNECT: Final = JarSet(
     _LOCKS / "connect.lock",
 )
 RUNTIME: Final = (SPARK_KAFKA, BROKER)
-ALL: Final = (*RUNTIME, CONNECT)
+
+
+def _package(name: str, root: str) -> JarSet:
+    return JarSet(name, (root,), _LOCKS / f"{name}.lock", is_for_spark=True)
+
+
+# What Spark gets only if `seamark.spark.packages` of a worker says so.
+PACKAGES: Final = {
+    jar_set.name: jar_set
+    for jar_set in (
+        _package("delta", f"io.delta:delta-spark_2.13:{SPARK_VERSION}"),
+        _package("iceberg", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"),
+        _package("postgresql", "org.postgresql:postgresql:42.7.7"),
+    )
+}
+ALL: Final = (*RUNTIME, CONNECT, *PACKAGES.values())
 
 
 def cache_dir() -> Path:

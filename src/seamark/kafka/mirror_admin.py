@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
 from seamark.errors import ConfigError, KafkaError
 from seamark.kafka.admin import Admin
 from seamark.kafka.errors import code_of, kafka_error
-from seamark.kafka.python_admin import GroupOffset, GroupOffsetsByPartition, PythonAdmin, can_serve
+from seamark.kafka.python_admin import GroupOffset, GroupOffsetsByPartition
 from seamark.kafka.topic_partitions import TopicPartition, TopicSpec
 
 __all__ = ["ConfigChange", "GroupOffset", "GroupOffsetsByPartition", "MirrorAdmin", "TopicAcl", "TopicConfig"]
@@ -42,6 +42,7 @@ _log = logging.getLogger(__name__)
 _REQUEST_S: Final = 60.0
 _TOPICS_PER_REQUEST: Final = 200
 _PARTITIONS_PER_REQUEST: Final = 2000  # controllers refuse more than ten thousand new partitions at a time
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"  # what a broker without topic ids is understood to say
 _NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"})
 
 
@@ -89,13 +90,6 @@ class MirrorAdmin(Admin):
         """
         super().__init__(java_config)
         _check_resolvable(self.brokers)
-        self._python = PythonAdmin(java_config) if can_serve(java_config) else None
-
-    def close(self) -> None:
-        """Let go of the broker."""
-        super().close()
-        if self._python is not None:
-            self._python.close()
 
     # --- topics -------------------------------------------------------------------------------------------------------
 
@@ -107,6 +101,28 @@ class MirrorAdmin(Admin):
             return {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
 
         return self._repeat("list topics", ask, timeout_s)
+
+    def topic_ids(self, topics: Iterable[str], *, timeout_s: float = _REQUEST_S) -> dict[str, str]:
+        """The id of each topic that exists; a topic that is created again gets another one. Old brokers give none."""
+        found: dict[str, str] = {}
+        for some in _batches(dict.fromkeys(topics), lambda _: 1):
+            names = list(some)
+
+            def describe(client: Any, remaining_s: float, names: list[str] = names) -> dict[str, str]:
+                futures = client.describe_topics(
+                    confluent_kafka.TopicCollection(topic_names=names), request_timeout=remaining_s
+                )
+                described = {}
+                for name, future in futures.items():
+                    try:
+                        described[str(name)] = str(future.result().topic_id)
+                    except confluent_kafka.KafkaException as error:
+                        if code_of(error) not in _NOT_THERE:  # deleted since it was listed
+                            raise
+                return {name: each for name, each in described.items() if each != _NO_ID}
+
+            found.update(self._repeat(f"read the ids of {len(names)} topics", describe, timeout_s))
+        return found
 
     def create_many(self, specs: Iterable[TopicSpec], *, timeout_s: float = _REQUEST_S) -> dict[str, KafkaError]:
         """Create topics; returns why those that do not exist now could not be created.
@@ -199,8 +215,8 @@ class MirrorAdmin(Admin):
 
         With a login that only librdkafka knows, a cluster that refuses the question seems to have no ACLs.
         """
-        if self._python is not None:
-            found = self._python.topic_acls(timeout_s)
+        if self._groups is not None:
+            found = self._groups.topic_acls(timeout_s)
             return None if found is None else sorted(TopicAcl(*each) for each in found)
         every = AclBindingFilter(
             ResourceType.TOPIC, None, ResourcePatternType.LITERAL, None, None, AclOperation.ANY, AclPermissionType.ANY
@@ -258,8 +274,8 @@ class MirrorAdmin(Admin):
         Raises:
             KafkaError: brokers cannot be reached, or refuse the client.
         """
-        if self._python is not None:
-            return self._python.offsets(groups, timeout_s)
+        if self._groups is not None:
+            return self._groups.offsets(groups, timeout_s)
         found: dict[str, GroupOffsetsByPartition] = {}
         failed: dict[str, KafkaError] = {}
         for group in dict.fromkeys(groups):
@@ -282,22 +298,14 @@ class MirrorAdmin(Admin):
         """
         if not offsets:
             return
-        if self._python is not None:
-            self._python.alter(group, offsets, timeout_s)
+        if self._groups is not None:
+            self._groups.alter(group, offsets, timeout_s)
             return
         entries = [
             confluent_kafka.TopicPartition(where.topic, where.partition, each.offset, each.metadata)
             for where, each in sorted(offsets.items())
         ]
-        request = confluent_kafka.ConsumerGroupTopicPartitions(group, entries)
-
-        def alter(client: Any, remaining_s: float) -> None:
-            answer = client.alter_consumer_group_offsets([request], request_timeout=remaining_s)[group].result()
-            for entry in answer.topic_partitions or []:
-                if entry.error is not None:
-                    raise confluent_kafka.KafkaException(entry.error)
-
-        self._ask_group(group, f"alter the offsets of consumer group {group!r}", alter, timeout_s, _NOT_THERE)
+        self._commit_for(group, entries, timeout_s)
 
     def _committed(self, group: str, timeout_s: float) -> GroupOffsetsByPartition:
         request = confluent_kafka.ConsumerGroupTopicPartitions(group)

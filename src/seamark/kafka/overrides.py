@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final, Literal
 
+from seamark.config.override_policies import ALLOWLIST_KEY, POLICY_KEY, policy_name
 from seamark.errors import ConfigError
 
 Role = Literal["producer", "consumer", "admin"]
@@ -52,7 +53,6 @@ _CLIENT_IDS: Final = {
     "admin": "connector-adminclient",
 }
 _PRINCIPAL_KEYS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
-POLICY_KEY: Final = "connector.client.config.override.policy"
 
 
 class OverridePolicy(Enum):
@@ -61,20 +61,12 @@ class OverridePolicy(Enum):
     ALL = "All"
     NONE = "None"
     PRINCIPAL = "Principal"
+    ALLOWLIST = "Allowlist"
 
     @classmethod
     def of(cls, worker: Mapping[str, str]) -> OverridePolicy:
         """The worker's policy; Java's class names are understood."""
-        text = worker.get(POLICY_KEY, "All").strip()
-        short = text.rsplit(".", 1)[-1].removesuffix("ConnectorClientConfigOverridePolicy")
-        for policy in cls:
-            if policy.value == short:
-                return policy
-        raise ConfigError(
-            f"Invalid value {text} for configuration {POLICY_KEY}: use All, None or Principal",
-            key=POLICY_KEY,
-            value=text,
-        )
+        return cls(policy_name(worker.get(POLICY_KEY, "All")))
 
 
 def client_id_for(role: Role, connector_name: str, task: int | None) -> str:
@@ -154,10 +146,12 @@ def default_group_id(connector_name: str) -> str:
     return f"connect-{connector_name}"
 
 
-def allowed_overrides(policy: OverridePolicy) -> frozenset[str] | None:
+def allowed_overrides(policy: OverridePolicy, worker: Mapping[str, str]) -> frozenset[str] | None:
     """The settings that may be overridden; None for all."""
     if policy is OverridePolicy.ALL:
         return None
+    if policy is OverridePolicy.ALLOWLIST:
+        return frozenset(each.strip() for each in worker.get(ALLOWLIST_KEY, "").split(",") if each.strip())
     return _PRINCIPAL_KEYS if policy is OverridePolicy.PRINCIPAL else frozenset()
 
 
@@ -168,7 +162,7 @@ def check_override_policy(worker: Mapping[str, str], connector: Mapping[str, str
         ConfigError: names the first key that is not allowed.
     """
     policy = OverridePolicy.of(worker)
-    allowed = allowed_overrides(policy)
+    allowed = allowed_overrides(policy, worker)
     if allowed is None:
         return
     for key in sorted(connector):

@@ -18,10 +18,12 @@ from types import TracebackType
 from typing import Any, Final
 
 import confluent_kafka
+import orjson
 
+from seamark.connector.copying import ProducerIdentity
 from seamark.errors import FencedError, KafkaError
 from seamark.kafka.client_logs import librdkafka_logger
-from seamark.kafka.clients import librdkafka_config, make_client, redacted
+from seamark.kafka.clients import clients_closed, librdkafka_config, make_client, redacted
 from seamark.kafka.delivery import ClosedProducer, DeliveryReport, OnDelivery
 from seamark.kafka.errors import code_of, is_fatal, is_login_failure, kafka_error, requires_abort, timeout_error
 
@@ -33,6 +35,7 @@ _log = logging.getLogger(__name__)
 _ANY_PARTITION: Final = -1
 _WAIT_S: Final = 0.01  # how long to wait for room in the queue before asking `on_wait` again
 _RETRY_S: Final = 0.1
+_STATISTICS_MS: Final = 200
 _NEW_PARTITION_S: Final = 10.0  # how long a partition may be unknown that somebody names
 _REFUSED_RECORDS: Final = frozenset(
     {
@@ -63,6 +66,7 @@ class RecordProducer:
         *,
         reports_successes: bool = False,
         on_wait: Callable[[], None] | None = None,
+        shows_identity: bool = False,
     ) -> None:
         """Make a producer.
 
@@ -71,6 +75,7 @@ class RecordProducer:
             transactional_id: makes the producer transactional.
             reports_successes: call `on_delivery` for every record, not only for those that failed.
             on_wait: called while a full queue holds up the sender; it may raise to give up.
+            shows_identity: whether `identity` will be asked for.
         """
         java = dict(java_config)
         if transactional_id is not None:
@@ -82,6 +87,11 @@ class RecordProducer:
         config["delivery.report.only.error"] = not reports_successes
         config["error_cb"] = self._on_client_error
         config["logger"] = librdkafka_logger()
+        self._identity: ProducerIdentity | None = None
+        if shows_identity:
+            # The statistics are the only place where librdkafka says as whom it writes.
+            config["statistics.interval.ms"] = _STATISTICS_MS
+            config["stats_cb"] = self._on_statistics
         self.transactional_id = transactional_id
         self.brokers: str = config["bootstrap.servers"]
         self.sent = 0
@@ -104,6 +114,19 @@ class RecordProducer:
         self._retried(
             f"initialise transactions of {self.transactional_id!r}", self._producer.init_transactions, timeout_s
         )
+
+    def identity(self, timeout_s: float = 10.0) -> ProducerIdentity:
+        """As whom this producer writes, after `init_transactions`: others may write in its transactions with that.
+
+        Raises:
+            KafkaTimeoutError: it is not known in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        while self._identity is None:
+            if time.monotonic() > deadline:
+                raise timeout_error(f"learn the producer id of {self.transactional_id!r}", self.brokers, timeout_s)
+            self.poll(_WAIT_S)
+        return self._identity
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -185,8 +208,7 @@ class RecordProducer:
                 if not self._awaits_partition(topic, error):
                     raise self._error(error, f"send a record to topic {topic!r}") from error
             else:
-                self.sent += 1
-                self._unknown_since = None
+                self._sent(1)
                 return
 
     def send_batch(
@@ -252,7 +274,7 @@ class RecordProducer:
                 if not self._awaits_partition(topic, error):
                     raise self._error(error, f"send a record to topic {topic!r}") from error
             finally:
-                self.sent += index - start
+                self._sent(index - start)
         self.poll(0)
 
     def _send_reported(
@@ -290,7 +312,7 @@ class RecordProducer:
                     if not self._awaits_partition(topic, error):
                         raise self._error(error, f"send a record to topic {topic!r}") from error
                 finally:
-                    self.sent += index - start
+                    self._sent(index - start)
             if stop < count:
                 self.send(
                     topic,
@@ -373,6 +395,7 @@ class RecordProducer:
             _log.debug("Closing the producer at %s: %s", self.brokers, error)
         # The library's own `close` waits for the broker for ever when a transaction is open. Letting go does not.
         self._producer = ClosedProducer()
+        clients_closed()
 
     def __enter__(self) -> RecordProducer:
         return self
@@ -387,6 +410,11 @@ class RecordProducer:
     def _abort(self, timeout_s: float) -> None:
         self._retried(f"abort a transaction of {self.transactional_id!r}", self._producer.abort_transaction, timeout_s)
         self._is_in_transaction = False
+
+    def _sent(self, records: int) -> None:
+        self.sent += records
+        if records:
+            self._unknown_since = None  # what was unknown is known
 
     def _awaits_partition(self, topic: str, error: Any) -> bool:
         """Whether to try again because the topic may have got partitions since this client last looked at it."""
@@ -429,6 +457,12 @@ class RecordProducer:
             on_delivery(DeliveryReport(message.topic(), message.partition(), -1 if offset is None else offset, ours))
 
         return report
+
+    def _on_statistics(self, statistics: str) -> None:
+        if self._identity is None and self.transactional_id is not None:
+            shown = orjson.loads(statistics).get("eos", {})
+            if shown.get("producer_id", -1) >= 0:
+                self._identity = ProducerIdentity(self.transactional_id, shown["producer_id"], shown["producer_epoch"])
 
     def _on_client_error(self, error: Any) -> None:
         if error.fatal():

@@ -8,6 +8,7 @@ with (`can_serve`) is left to librdkafka.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +26,11 @@ _RETRY_S: Final = 0.1
 _REQUEST_S: Final = 10.0  # of one attempt: a lost broker is noticed by the next one
 _CLOSE_S: Final = 1.0
 _GROUPS_PER_REQUEST: Final = 100
-_NOT_THERE: Final = frozenset({"UNKNOWN_TOPIC_OR_PARTITION"})  # a topic to commit for has to exist already
+_NOT_THERE: Final = "UNKNOWN_TOPIC_OR_PART"  # a topic to commit for has to exist already
+_CODES: Final = {"UNKNOWN_TOPIC_OR_PARTITION": _NOT_THERE}  # codes are librdkafka's names, whichever library was asked
+_DEAD: Final = "DEAD"
+_NO_SUCH_GROUP: Final = "GroupIdNotFoundError"
+_ERROR_CODE: Final = re.compile(r"\[Error (-?[0-9]+)\]")  # as errors are shown in descriptions of groups
 _NO_AUTHORIZER: Final = "SECURITY_DISABLED"
 _LOGIN: Final = frozenset({"SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"})
 _MECHANISMS: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
@@ -113,6 +118,40 @@ class PythonAdmin:
 
         self._repeat(action, commit, time.monotonic() + timeout_s, timeout_s)
 
+    def delete_group(self, group: str, timeout_s: float) -> None:
+        """Delete a group and its offsets; one that does not exist is no error.
+
+        Raises:
+            KafkaError: with code NON_EMPTY_GROUP, the group has members; otherwise the coordinator refused, or did not
+                answer in time.
+        """
+
+        def delete(client: Any) -> None:
+            answer = client.delete_groups([group])[group]  # OK, or the name of an error's class
+            if answer not in ("OK", _NO_SUCH_GROUP):
+                raise getattr(kafka_python().errors, answer)(group)
+
+        self._repeat(f"delete consumer group {group!r}", delete, time.monotonic() + timeout_s, timeout_s)
+
+    def group_exists(self, group: str, timeout_s: float) -> bool:
+        """Whether there is such a group, with or without members.
+
+        Raises:
+            KafkaError: the coordinator refused, or did not answer in time.
+        """
+
+        def look(client: Any) -> bool:
+            found = client.describe_groups([group])[group]
+            error = _ERROR_CODE.search(str(found.get("error") or ""))
+            if error is not None:
+                kind = kafka_python().errors.for_code(int(error[1]))
+                if kind.__name__ == _NO_SUCH_GROUP:
+                    return False
+                raise kind(group)
+            return str(found.get("group_state")).upper() != _DEAD
+
+        return self._repeat(f"describe consumer group {group!r}", look, time.monotonic() + timeout_s, timeout_s)
+
     def topic_acls(self, timeout_s: float) -> list[tuple[str, str, str, str, str]] | None:
         """Topic, principal, host, operation and permission of each ACL of a topic by its exact name.
 
@@ -198,7 +237,7 @@ class PythonAdmin:
                 except (kafka.Error, OSError) as error:
                     self._drop()  # it may know a coordinator that is none any more
                     ours = self._ours(error, action)
-                    if not ours.retriable or ours.code in _NOT_THERE:
+                    if not ours.retriable or ours.code == _NOT_THERE:
                         raise ours from error
                     if time.monotonic() + _RETRY_S >= deadline or self._closed.is_set():
                         late = timeout_error(action, self._brokers, timeout_s)
@@ -220,6 +259,7 @@ class PythonAdmin:
 
     def _ours(self, error: BaseException, action: str) -> KafkaError:
         code = str(getattr(error, "message", "") or type(error).__name__)
+        code = _CODES.get(code, code)
         text = str(getattr(error, "description", "") or error)
         is_retriable = isinstance(error, OSError) or bool(getattr(error, "retriable", False))
         return KafkaError(f"Could not {action} at {self._brokers}: {text} ({code})", retriable=is_retriable, code=code)

@@ -16,7 +16,7 @@ import confluent_kafka
 
 from seamark.kafka.admin import Admin
 from seamark.kafka.client_logs import librdkafka_logger
-from seamark.kafka.clients import librdkafka_config
+from seamark.kafka.clients import librdkafka_config, make_client
 from seamark.kafka.errors import kafka_error, timeout_error
 from seamark.kafka.log import LogRecord
 from seamark.kafka.topic_partitions import TopicPartition
@@ -82,7 +82,7 @@ def read_tail(
     )
     config["logger"] = librdkafka_logger()
     config.pop("group.instance.id", None)
-    consumer = confluent_kafka.Consumer(config)
+    consumer = make_client(confluent_kafka.Consumer, config)
     try:
         consumer.assign([confluent_kafka.TopicPartition(where.topic, where.partition, position)])
         records: list[LogRecord] = []

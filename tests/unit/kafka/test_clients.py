@@ -13,7 +13,14 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from seamark.errors import ConfigError
-from seamark.kafka.clients import Role, effective_client_config, librdkafka_config, make_client, redacted
+from seamark.kafka.clients import (
+    Role,
+    effective_client_config,
+    librdkafka_config,
+    make_client,
+    max_poll_records,
+    redacted,
+)
 from seamark.kafka.security import kafka_python_config, parse_jaas
 
 SERVERS = {"bootstrap.servers": "localhost:1"}
@@ -295,3 +302,14 @@ def test_a_jks_store_is_refused_with_the_way_out(store: str, kind: str | None) -
         librdkafka_config(java, "consumer")
     assert error.value.key == f"ssl.{store}.type"
     assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize(("value", "records"), [("7", 7), (" 500 ", 500), ("", None), (None, None)])
+def test_records_of_one_poll(value: str | None, records: int | None) -> None:
+    assert max_poll_records({} if value is None else {"max.poll.records": value}) == records
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "many"])
+def test_records_of_one_poll_that_cannot_be(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"^Invalid value .* for configuration max\.poll\.records: "):
+        max_poll_records({"max.poll.records": value})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from seamark.config.worker import WorkerConfig
 from seamark.errors import ConfigError
 from seamark.kafka.overrides import (
     OverridePolicy,
@@ -131,10 +132,13 @@ def test_a_transactional_id_of_the_users_own_is_ignored(caplog: pytest.LogCaptur
             False,
         ),
         ("AllConnectorClientConfigOverridePolicy", "admin.override.x", True),
+        ("Allowlist", "producer.override.linger.ms", True),
+        ("Allowlist", "producer.override.acks", False),
     ],
 )
 def test_the_override_policy(policy: str, key: str, is_allowed: bool) -> None:
-    worker = {**WORKER, "connector.client.config.override.policy": policy}
+    allowlist = {"connector.client.config.override.allowlist": "linger.ms, batch.size"}
+    worker = {**WORKER, **allowlist, "connector.client.config.override.policy": policy}
     if is_allowed:
         check_override_policy(worker, {key: "secret"})
     else:
@@ -145,8 +149,10 @@ def test_the_override_policy(policy: str, key: str, is_allowed: bool) -> None:
 
 
 def test_an_unknown_policy_is_refused() -> None:
-    with pytest.raises(ConfigError, match="All, None or Principal"):
-        OverridePolicy.of({"connector.client.config.override.policy": "Some"})
+    settings = {"connector.client.config.override.policy": "com.example.OwnConnectorClientConfigOverridePolicy"}
+    for read in (OverridePolicy.of, WorkerConfig):
+        with pytest.raises(ConfigError, match="All, None, Principal, Allowlist"):
+            read(settings)
 
 
 def test_a_setting_that_is_no_number_is_a_config_error() -> None:
