@@ -93,13 +93,22 @@ def _from_json(path: Path, text: str) -> ConnectorFile:
         ) from error
     if not isinstance(content, dict):
         raise ConfigError(f"Connector file '{path}' must hold a JSON object, not a list")
+    return connector_of(path, content)
+
+
+def connector_of(path: Path | str, content: Mapping[str, Any]) -> ConnectorFile:
+    """The connector that an object describes: a config, or a create request.
+
+    Raises:
+        ConfigError: it has no name, or values that no config can have; names the file.
+    """
     if isinstance(content.get("config"), dict):
         return _from_request(path, content)
     config = _scalars(path, content, "")
     return ConnectorFile(str(path), _named(path, config), config)
 
 
-def _from_request(path: Path, content: Mapping[str, Any]) -> ConnectorFile:
+def _from_request(path: Path | str, content: Mapping[str, Any]) -> ConnectorFile:
     config = _scalars(path, content["config"], "config.")
     name = content.get("name")
     if name is None:
@@ -117,7 +126,7 @@ def _from_request(path: Path, content: Mapping[str, Any]) -> ConnectorFile:
     return ConnectorFile(str(path), str(name), config, state)
 
 
-def _scalars(path: Path, content: Mapping[str, Any], prefix: str) -> dict[str, str | None]:
+def _scalars(path: Path | str, content: Mapping[str, Any], prefix: str) -> dict[str, str | None]:
     config: dict[str, str | None] = {}
     for key, value in content.items():
         if isinstance(value, (dict, list)):
@@ -138,7 +147,7 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
-def _named(path: Path, config: Mapping[str, str | None]) -> str:
+def _named(path: Path | str, config: Mapping[str, str | None]) -> str:
     name = config.get("name")
     if name is None:
         raise ConfigError(f"Connector configuration at '{path}' is missing the mandatory 'name' configuration")

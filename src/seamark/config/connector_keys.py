@@ -17,9 +17,8 @@ from seamark.config.configdef import (
     Width,
 )
 from seamark.config.java_regex import valid_regex
-from seamark.config.validators import invalid
+from seamark.config.validators import distinct, invalid
 from seamark.config.worker_keys import ENGINE_KEYS, engine_config_def
-from seamark.errors import ConfigError
 
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 COMMON, ERRORS, EXACTLY_ONCE = "Common", "Error Handling", "Exactly Once Support"
@@ -41,18 +40,6 @@ def _unique(kind: str) -> Check:
             raise invalid(name, value, "Duplicate alias provided.")
 
     return Check(check, f"unique {kind}")
-
-
-def _distinct(name: str, value: Any) -> None:
-    problem = None
-    if value is None:
-        problem = "null"
-    elif len(set(value)) < len(value):
-        problem = "duplicated"
-    elif "" in value:
-        problem = "empty"
-    if problem is not None:
-        raise ConfigError(f"Configuration '{name}' values must not be {problem}.", key=name, value=value)
 
 
 def common_config_def() -> ConfigDef:
@@ -297,7 +284,7 @@ def sink_config_def() -> ConfigDef:
             "topics",
             Type.LIST,
             [],
-            validator=Check(_distinct, "each topic once"),
+            validator=Check(distinct, "each topic once"),
             importance=HIGH,
             doc="The topics to read, comma-separated.",
             group=COMMON,

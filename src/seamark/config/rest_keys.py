@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from seamark.errors import ConfigError
 
 _LISTENER: Final = re.compile(r"(?P<protocol>.*)://\[?(?P<host>[0-9a-zA-Z\-%._:]*)\]?:(?P<port>-?[0-9]+)")
 _HIGHEST_PORT: Final = 65535
+PROTOCOLS: Final = ("http", "https")
 ACTIONS: Final = {action.lower(): action for action in ("set", "add", "setDate", "addDate")}
 
 
@@ -20,6 +22,7 @@ class Listener:
     host: str
     port: int
     text: str
+    protocol: str = "http"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,10 @@ class HeaderRule:
 
 
 def parse_listener(text: str, key: str = "listeners") -> Listener:
-    """A listener from ``http://host:port``.
+    """A listener from ``http://host:port`` or ``https://host:port``.
 
     Raises:
-        ConfigError: it has another form, or a protocol other than http.
+        ConfigError: it has another form, or another protocol.
     """
     match = _LISTENER.fullmatch(text.strip())
     if match is None:
@@ -45,10 +48,10 @@ def parse_listener(text: str, key: str = "listeners") -> Listener:
             key=key,
             value=text,
         )
-    if match["protocol"].lower() != "http":
+    protocol = match["protocol"].lower()
+    if protocol not in PROTOCOLS:
         raise ConfigError(
-            f'Invalid value {text} for configuration {key}: Listener protocol must be "http"; for https put a proxy '
-            "in front of the worker.",
+            f"Invalid value {text} for configuration {key}: Listener protocol must be one of [{', '.join(PROTOCOLS)}].",
             key=key,
             value=text,
         )
@@ -59,7 +62,15 @@ def parse_listener(text: str, key: str = "listeners") -> Listener:
             key=key,
             value=text,
         )
-    return Listener(match["host"], port, text.strip())
+    return Listener(match["host"], port, text.strip(), protocol)
+
+
+def advertised_protocol(listeners: Sequence[str], advertised: str | None) -> str:
+    """The protocol under which other workers reach this one: as is said, else http if any listener has it."""
+    if advertised:
+        return advertised.lower()
+    found = {parse_listener(text).protocol for text in listeners}
+    return "https" if found == {"https"} else "http"
 
 
 def check_listeners(name: str, value: Any) -> None:

@@ -34,6 +34,19 @@ def invalid(name: str, value: object, reason: str) -> ConfigError:
     return ConfigError(f"Invalid value {render(value)} for configuration {name}: {reason}", key=name, value=value)
 
 
+def distinct(name: str, value: Any) -> None:
+    """A list without null, duplicates and empty members, in the words of Kafka 4. Raises ConfigError."""
+    problem = None
+    if value is None:
+        problem = "null"
+    elif len(set(value)) < len(value):
+        problem = "duplicated"
+    elif "" in value:
+        problem = "empty"
+    if problem is not None:
+        raise ConfigError(f"Configuration '{name}' values must not be {problem}.", key=name, value=value)
+
+
 class Range:
     """Numbers within bounds, both included."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from seamark.config.rest_keys import advertised_protocol
 from seamark.config.worker_keys import ENGINE_KEYS, WORKER
 from seamark.errors import ConfigError
 
-_HIDDEN_PARTS = ("password", "secret", "jaas", "token", "credential", "private", "ssl.key")
+_HIDDEN_PARTS = ("password", "secret", "jaas", "token", "credential", "private", "ssl.key", "keystore.key")
 
 
 class WorkerConfig:
@@ -93,6 +94,11 @@ class WorkerConfig:
     def group_id(self) -> str:
         """The name of the cluster of workers."""
         return str(self["group.id"])
+
+    @property
+    def advertised_protocol(self) -> str:
+        """How other workers reach this one: ``http`` or ``https``."""
+        return advertised_protocol(self["listeners"], self["rest.advertised.listener"])
 
     @property
     def config_storage_topic(self) -> str:
@@ -255,3 +261,8 @@ class WorkerConfig:
     def local_slots(self) -> int:
         """Slots of ``local[*]``."""
         return int(self["seamark.local.slots"])
+
+    @property
+    def spark_packages(self) -> list[str]:
+        """What Spark is started with besides its own formats, each once."""
+        return list(dict.fromkeys(self["seamark.spark.packages"]))

@@ -6,14 +6,24 @@ Keys that are not listed here are kept: ``spark.*`` goes to Spark; client settin
 
 from __future__ import annotations
 
-from seamark.config.configdef import Check, ConfigDef, Importance, NonEmptyString, Range, Type, ValidString
-from seamark.config.rest_keys import check_admin_listeners, check_header_rules, check_listeners
+from seamark.config.access_keys import define_access
+from seamark.config.configdef import Check, ConfigDef, Importance, NonEmptyString, Range, Type, ValidList, ValidString
+from seamark.config.override_policies import policy_name
+from seamark.config.rest_keys import PROTOCOLS, check_admin_listeners, check_header_rules, check_listeners
+from seamark.config.tls_keys import define_tls
 
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 SIMPLE_HEADER_CONVERTER = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 POSITIVE, NOT_NEGATIVE = Range.at_least(1), Range.at_least(0)
+SPARK_PACKAGES = ("delta", "iceberg", "postgresql")
+WORKER_ONLY = frozenset({"seamark.local.slots", "seamark.spark.packages"})  # they shape the one Spark of a worker
+
+
+def check_override_policy(name: str, value: object) -> None:
+    """Validator of `connector.client.config.override.policy`."""
+    policy_name(str(value), name)
 
 
 def _common(definition: ConfigDef) -> None:
@@ -64,6 +74,15 @@ def _common(definition: ConfigDef) -> None:
         group=group,
         doc="Directories with Python modules and packages that hold connectors and converters, comma-separated.",
     ).define(
+        "seamark.plugins.allow",
+        Type.LIST,
+        [],
+        importance=MEDIUM,
+        group=group,
+        doc="Full names of connectors, converters, transforms and predicates that may be used, comma-separated, with "
+        "`*` for any characters: `org.apache.kafka.connect.*,shop.connectors.*`. Others are not even imported. "
+        "Empty: all.",
+    ).define(
         "task.shutdown.graceful.timeout.ms",
         Type.LONG,
         5000,
@@ -88,12 +107,29 @@ def _common(definition: ConfigDef) -> None:
         group=group,
         doc="Log lines as text, or each a JSON object.",
     ).define(
+        "seamark.tracing.endpoint",
+        Type.STRING,
+        None,
+        importance=LOW,
+        group=group,
+        doc="Where traces go, over OTLP/HTTP, as in `http://collector:4318`; needs `seamark[tracing]`. By default "
+        "there are none.",
+    ).define(
         "connector.client.config.override.policy",
         Type.STRING,
         "All",
         importance=MEDIUM,
         group=group,
-        doc="Which client settings a connector may override: `All`, `None` or `Principal`.",
+        validator=Check(check_override_policy, "`All`, `None`, `Principal` or `Allowlist`, or Kafka's class of it"),
+        doc="Which client settings a connector may override: `All`, `None`, `Principal` (who it logs in as), or "
+        "`Allowlist` (those of `connector.client.config.override.allowlist`).",
+    ).define(
+        "connector.client.config.override.allowlist",
+        Type.LIST,
+        [],
+        importance=MEDIUM,
+        group=group,
+        doc="With `Allowlist`: the client settings that connectors may override, comma-separated, without a prefix.",
     ).define(
         "topic.creation.enable",
         Type.BOOLEAN,
@@ -125,11 +161,13 @@ def _rest(definition: ConfigDef) -> None:
         Type.LIST,
         ["http://:8083"],
         validator=Check(
-            check_listeners, "comma-separated `http://host:port`; without a host all interfaces, port 0 any free one"
+            check_listeners,
+            "comma-separated `http://host:port` or `https://host:port`; without a host all interfaces, port 0 any free "
+            "one",
         ),
         importance=LOW,
         group=group,
-        doc="Where the REST API listens.",
+        doc="Where the REST API listens. With https the `ssl.*` keys say with which certificate.",
     ).define(
         "admin.listeners",
         Type.LIST,
@@ -157,10 +195,10 @@ def _rest(definition: ConfigDef) -> None:
         "rest.advertised.listener",
         Type.STRING,
         None,
-        validator=ValidString.of_ignoring_case("http"),
+        validator=ValidString.of_ignoring_case(*PROTOCOLS),
         importance=LOW,
         group=group,
-        doc="Protocol of the listener that other workers use.",
+        doc="Protocol of the listener that other workers use. Default: http if a listener has it, else https.",
     ).define(
         "access.control.allow.origin",
         Type.STRING,
@@ -193,6 +231,24 @@ def _rest(definition: ConfigDef) -> None:
         importance=LOW,
         group=group,
         doc="The longest body of a request; a longer one is answered with 413.",
+    ).define(
+        "seamark.rest.requests.per.second",
+        Type.INT,
+        0,
+        validator=NOT_NEGATIVE,
+        importance=LOW,
+        group=group,
+        doc="How many requests one address may send to the REST API, for two seconds at once; more are answered with "
+        "429 and `Retry-After`. `/health` and `/ready` do not count. Other workers and the web page of this one are "
+        "addresses, too. 0: no limit.",
+    ).define(
+        "seamark.rest.peek",
+        Type.BOOLEAN,
+        True,
+        importance=LOW,
+        group=group,
+        doc="Whether `GET /connectors/{connector}/offsets/records` shows records, which are data, to everyone who may "
+        "look at connectors. Otherwise it is answered with 403.",
     )
 
 
@@ -325,6 +381,23 @@ def _group(definition: ConfigDef) -> None:
         group=group,
         doc="The longest delay. A connector that has run for so long without a failure starts to count anew.",
     ).define(
+        "seamark.history.storage.topic",
+        Type.STRING,
+        None,
+        importance=LOW,
+        group=group,
+        doc="The topic in which operations on offsets, and so the history of offsets, are kept; compacted, with one "
+        "partition. It is made when offsets are changed for the first time. The default is `<config.storage.topic>-"
+        "history`; a standalone worker has a file beside its `offset.storage.file.filename` instead.",
+    ).define(
+        "seamark.migration.urls",
+        Type.STRING,
+        "https?://.*",
+        importance=LOW,
+        group=group,
+        doc="A regular expression that the address of a worker must match as a whole before a connector is migrated "
+        "to it (`POST /connectors/{connector}/migrate`): this worker sends requests there.",
+    ).define(
         "seamark.static.membership",
         Type.BOOLEAN,
         False,
@@ -373,7 +446,7 @@ def _group(definition: ConfigDef) -> None:
 
 
 def engine_config_def() -> ConfigDef:
-    """Seamark's own keys. A connector's config may override each of them except ``seamark.local.slots``."""
+    """Seamark's own keys. A connector's config may override each of them except those in `WORKER_ONLY`."""
     group = "Engine"
     return (
         ConfigDef()
@@ -461,7 +534,8 @@ def engine_config_def() -> ConfigDef:
             validator=POSITIVE,
             importance=MEDIUM,
             group=group,
-            doc="The most records in one batch of a frame connector, and in one `put` of a sink task.",
+            doc="The most records in one batch of a frame connector. One `put` of a sink task has no more, and no more "
+            "than `max.poll.records` of its consumer (2000 if that is not set).",
         )
         .define(
             "seamark.batch.max.bytes",
@@ -491,6 +565,16 @@ def engine_config_def() -> ConfigDef:
             group=group,
             doc="Task slots of `spark.master=local[*]`: more than cores, since tasks mostly wait.",
         )
+        .define(
+            "seamark.spark.packages",
+            Type.LIST,
+            [],
+            validator=ValidList.of(*SPARK_PACKAGES),
+            importance=MEDIUM,
+            group=group,
+            doc="What Spark is started with besides its own formats: `delta` and `iceberg` tables, and the JDBC driver "
+            "`postgresql`. Downloaded once, like all jars. Other packages: `spark.jars.packages`.",
+        )
     )
 
 
@@ -499,10 +583,12 @@ def worker_config_def() -> ConfigDef:
     definition = ConfigDef()
     _common(definition)
     _rest(definition)
+    define_tls(definition)
+    define_access(definition)
     _offsets(definition)
     _group(definition)
     return definition.extend(engine_config_def())
 
 
 WORKER = worker_config_def()
-ENGINE_KEYS = frozenset(engine_config_def().names()) - {"seamark.local.slots"}
+ENGINE_KEYS = frozenset(engine_config_def().names()) - WORKER_ONLY

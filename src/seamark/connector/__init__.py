@@ -2,11 +2,12 @@
 
 from seamark.config.configdef import ConfigDef, ConfigValue, Importance, Range, ValidString
 from seamark.config.configdef import Type as ConfigType
-from seamark.connector.connector import Connector, ConnectorContext
+from seamark.connector.connector import Connector, ConnectorContext, ConnectorMemory
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.frame import FrameSink, FrameSource, ReadLimit, SinkBatch
 from seamark.connector.numbers import Float32, Int8, Int16, Int32
 from seamark.connector.offsets import Offsets, SourceOffset, SourcePartition
+from seamark.connector.positions import PositionLogs
 from seamark.connector.records import (
     ConnectRecord,
     Header,
@@ -40,6 +41,7 @@ __all__ = [
     "ConnectRecord",
     "Connector",
     "ConnectorContext",
+    "ConnectorMemory",
     "ConnectorTransactionBoundaries",
     "Converter",
     "DataError",
@@ -56,6 +58,7 @@ __all__ = [
     "Int32",
     "Int8",
     "Offsets",
+    "PositionLogs",
     "Predicate",
     "Range",
     "ReadLimit",

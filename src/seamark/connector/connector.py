@@ -4,27 +4,66 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from seamark.config.configdef import ConfigDef, ConfigValue
+from seamark.connector.offsets import Offsets, SourceOffset, SourcePartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class ConnectorMemory(Protocol):
+    """What outlives a source connector: its offsets, and notes of its own that nobody else is shown.
+
+    For the connector, not for its tasks. Offsets may be moved only before there are tasks: in `Connector.start`.
+    """
+
+    def offsets(self) -> Offsets:
+        """The source offsets that are committed."""
+
+    def move(self, offsets: Mapping[SourcePartition, SourceOffset | None]) -> None:
+        """Change some of them; None resets one."""
+
+    def notes(self) -> dict[str, SourceOffset]:
+        """The notes that were written, by name."""
+
+    def write_notes(self, notes: Mapping[str, SourceOffset | None]) -> None:
+        """Write some; None removes one. Values are maps of primitives, as offsets are."""
 
 
 class ConnectorContext:
-    """A connector's way to talk to the runtime. One is set as `Connector.context` before `start`."""
+    """A connector's way to talk to the runtime. One is set as `Connector.context` before `start`, and for source
+    connectors also before `alter_offsets`.
+    """
 
     def __init__(
         self,
         name: str,
         request_task_reconfiguration: Callable[[], None],
         raise_error: Callable[[BaseException], None],
+        memory: ConnectorMemory | None = None,
+        request_restart: Callable[[], None] = lambda: None,
+        spark: Callable[[], SparkSession] | None = None,
     ) -> None:
         self.name = name
+        self.memory = memory
+        self.spark = spark
+        """The worker's Spark session, to look at a source with; started first if the worker has given it back."""
+        self._request_restart = request_restart
         self._request_task_reconfiguration = request_task_reconfiguration
         self._raise_error = raise_error
 
     def request_task_reconfiguration(self) -> None:
         """Ask the runtime to call `task_configs` again: what there is to read has changed."""
         self._request_task_reconfiguration()
+
+    def request_restart(self) -> None:
+        """Ask the runtime to start the connector and its tasks anew: what it found when it started is not so any more.
+
+        Returns at once; `Connector.stop` is called later, from another thread.
+        """
+        self._request_restart()
 
     def raise_error(self, error: BaseException) -> None:
         """Fail the connector from a thread of its own."""

@@ -95,6 +95,13 @@ class FrameSink(_FrameConnector, SinkConnector):
     typed: ClassVar[bool] = False
     """True if `write` also takes keys and values of other types than bytes: the connector's transforms then give it
     structs, numbers and text as they are, instead of bytes."""
+    converts: bool = False
+    """True if a typed sink wants keys and values from the connector's converters even if it has no transforms. `start`
+    may set it. Without it they are the bytes of the topics, which Spark reads faster."""
+
+    reads_headers: bool = True
+    """False if `write` does not look at the column ``headers``, which then may be missing: Spark makes an array for
+    each record otherwise. `start` may set it. Transforms get headers in any case."""
 
     @abstractmethod
     def write(self, frame: DataFrame, batch: SinkBatch) -> None:

@@ -147,7 +147,24 @@ class RecordBatch:
         )
 
 
-class RecordBatches(tuple[RecordBatch, ...]):
+@dataclass(frozen=True, slots=True)
+class CopiedRecords:
+    """Records that a task has brought to Kafka itself: acknowledged, so only their position is to be committed.
+
+    Attributes:
+        source_partition: where they come from.
+        source_offset: of the last one.
+        count: how many.
+        size: how many bytes.
+    """
+
+    source_partition: Mapping[str, Any]
+    source_offset: Mapping[str, Any]
+    count: int
+    size: int
+
+
+class RecordBatches(tuple["RecordBatch | CopiedRecords", ...]):
     """What one `poll` found in several source partitions, in this order."""
 
     __slots__ = ()

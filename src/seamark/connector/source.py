@@ -25,7 +25,9 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from seamark.connector.connector import Connector
+from seamark.connector.copying import Copying
 from seamark.connector.offsets import Offsets, SourceOffset, SourcePartition
+from seamark.connector.positions import PositionLogs
 from seamark.connector.records import RecordBatch, RecordBatches, RecordMetadata, SourceRecord
 from seamark.connector.transactions import TransactionContext
 
@@ -52,10 +54,18 @@ class ConnectorTransactionBoundaries(Enum):
 class SourceTaskContext:
     """A source task's way to talk to the runtime. One is set as `SourceTask.context` before `start`."""
 
-    def __init__(self, connector: str, task: int, transaction: TransactionContext | None = None) -> None:
+    def __init__(
+        self,
+        connector: str,
+        task: int,
+        transaction: TransactionContext | None = None,
+        copying: Copying | None = None,
+    ) -> None:
         self.connector, self.task = connector, task
         self.transaction = transaction
         """Set only with exactly-once on and ``transaction.boundary=connector``."""
+        self.copying = copying
+        """Set if the task may bring bytes to Kafka itself (`CopiedRecords`)."""
 
 
 class SourceTask(ABC):
@@ -66,6 +76,8 @@ class SourceTask(ABC):
     """
 
     context: SourceTaskContext
+    copies: ClassVar[bool] = False
+    """Whether the task may want to bring bytes to Kafka itself, see `SourceTaskContext.copying`."""
 
     @abstractmethod
     def start(self, config: Mapping[str, str], offsets: Offsets) -> None:
@@ -74,6 +86,11 @@ class SourceTask(ABC):
     @abstractmethod
     def poll(self) -> Polled:
         """The next records. None or empty if there are none now; may block for up to a second, not longer."""
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether the task is at work although `poll` returns nothing, or not yet: it is not idle then. Any thread."""
+        return False
 
     def commit(self) -> None:  # noqa: B027 - optional
         """Offsets of everything polled up to the last flush are durable."""
@@ -103,6 +120,10 @@ class SourceTask(ABC):
         many. The connector must not give to one task what another one is still reading.
         """
 
+    def drain(self) -> Polled:
+        """Told to stop: what the task has brought to Kafka itself and not returned by `poll` yet. No poll follows."""
+        return None
+
     def metrics(self) -> dict[str, Any]:
         """Figures of the task's own, as JSON has them; asked for about once a second, from another thread."""
         return {}
@@ -124,6 +145,12 @@ class SourceConnector(Connector):
         arguments. It should not clear data in the systems that the connector reads or writes.
         """
         return False
+
+    def positions(self, config: Mapping[str, str]) -> PositionLogs | None:
+        """The logs that it reads, so that users can move it to ``earliest``, ``latest`` or a time; None if it reads
+        none. Called on an instance that was never started.
+        """
+        return None
 
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport | None:
         """Whether this config allows exactly-once; None if the connector does not say."""

@@ -164,7 +164,7 @@ class ConfigLogReducer:
     """Takes the records of a config topic one by one. One thread applies, any thread takes snapshots."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what it logs may be looked at by who asks it whether a connector exists
         self._snapshot: ClusterConfigState | None = None
         self._offset = -1
         self._session_key: SessionKey | None = None

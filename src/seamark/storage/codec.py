@@ -14,6 +14,7 @@ Java worker. What is special:
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -49,18 +50,25 @@ def loads(data: bytes) -> Any:
         DataError: not JSON.
     """
     try:
-        return json.loads(data.decode("utf-8"), parse_int=_long, parse_constant=_no_constant)
+        text = data.decode("utf-8")
+        if text.startswith("\ufeff"):
+            raise ValueError("it begins with a byte order mark")
+        return _DECODER.decode(text)
     except (UnicodeDecodeError, ValueError) as error:
         raise DataError(f"Not JSON: {error}") from error
 
 
 def hash_map_order(names: Iterable[str]) -> list[str]:
     """The names in the order in which a Java HashMap, filled in the given order, yields them."""
-    given = list(dict.fromkeys(names))
+    return list(_hash_map_order(tuple(dict.fromkeys(names))))
+
+
+@functools.lru_cache(maxsize=4096)  # partitions and offsets of a connector have the same few names, over and over
+def _hash_map_order(given: tuple[str, ...]) -> tuple[str, ...]:
     buckets = 16
     while len(given) > buckets * 3 // 4:
         buckets *= 2
-    return sorted(given, key=lambda name: _spread(string_hash(name)) & (buckets - 1))
+    return tuple(sorted(given, key=lambda name: _spread(string_hash(name)) & (buckets - 1)))
 
 
 def string_hash(text: str) -> int:
@@ -136,7 +144,7 @@ def _write_map(value: Mapping[Any, Any], parts: list[str]) -> None:
     for name in value:
         if not isinstance(name, str):
             raise DataError(f"The key {name!r} of a map is no text.")
-    for index, name in enumerate(hash_map_order(value)):
+    for index, name in enumerate(_hash_map_order(tuple(value))):
         parts.append(("," if index else "{") + _quoted(name) + ":")
         _write(value[name], parts)
     parts.append("}" if value else "{}")
@@ -175,3 +183,6 @@ def _long(text: str) -> int:
 
 def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is no JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=_long, parse_constant=_no_constant)

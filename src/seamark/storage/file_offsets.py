@@ -18,7 +18,7 @@ from seamark.connector.offsets import Offsets, SourceOffset, SourcePartition, ch
 from seamark.errors import ConfigError, DataError, OffsetStoreError
 from seamark.storage import java_serialization
 from seamark.storage.offset_keys import decode_key, decode_value, encode_key, encode_value, normalised
-from seamark.storage.offsets import READ_TIMEOUT_S, WRITE_TIMEOUT_S, OffsetStore
+from seamark.storage.offsets import READ_TIMEOUT_S, START_TIMEOUT_S, WRITE_TIMEOUT_S, OffsetStore
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class FileOffsetStore(OffsetStore):
             )
         return cls(path)
 
-    def start(self) -> None:
+    def start(self, timeout_s: float = START_TIMEOUT_S) -> None:
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:

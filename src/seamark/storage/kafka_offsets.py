@@ -21,11 +21,13 @@ from seamark.kafka import BROKER_DEFAULT, TopicSpec
 from seamark.kafka.clients import worker_client_config
 from seamark.kafka.log import LogRecord, TopicLog
 from seamark.kafka.producer import DeliveryReport, RecordProducer
-from seamark.storage.offset_keys import decode_key, decode_value, encode_key, encode_value, normalised
-from seamark.storage.offsets import READ_TIMEOUT_S, WRITE_TIMEOUT_S, OffsetStore
+from seamark.storage import codec
+from seamark.storage.offset_keys import checked_key, decode_key, decode_value, normalised
+from seamark.storage.offsets import READ_TIMEOUT_S, START_TIMEOUT_S, WRITE_TIMEOUT_S, OffsetStore
 
 _log = logging.getLogger(__name__)
 _PREFIX: Final = "offset.storage."
+_MOST_UNSORTED: Final = 5000
 _NOT_TOPIC_SETTINGS: Final = frozenset({"topic", "partitions", "replication.factor", "file.filename"})
 
 
@@ -36,7 +38,6 @@ class _Stored:
     key: bytes
     value: bytes
     timestamp_ms: int
-    is_canonical: bool
 
 
 class KafkaOffsetStore(OffsetStore):
@@ -67,7 +68,8 @@ class KafkaOffsetStore(OffsetStore):
         self.brokers = consumer_config.get("bootstrap.servers", "")
         self.is_read_committed = consumer_config.get("isolation.level", "").lower() == "read_committed"
         self._lock = threading.Lock()
-        self._stored: dict[str, dict[SourcePartition, dict[bytes, _Stored]]] = {}
+        self._known: dict[str, dict[SourcePartition, dict[bytes, _Stored]]] = {}
+        self._unsorted: list[LogRecord] = []  # read, and not in `_known` yet
         self._log = TopicLog(
             topic,
             consumer_config=consumer_config,
@@ -101,8 +103,8 @@ class KafkaOffsetStore(OffsetStore):
             spec=offsets_topic_spec(topic, worker),
         )
 
-    def start(self) -> None:
-        self._log.start()
+    def start(self, timeout_s: float = START_TIMEOUT_S) -> None:
+        self._log.start(timeout_s)
 
     def stop(self) -> None:
         self._log.stop()
@@ -116,7 +118,9 @@ class KafkaOffsetStore(OffsetStore):
         self._log.read_to_end(timeout_s)
         found = []
         with self._lock:
-            stored = [(partition, _counts(keys)) for partition, keys in self._stored.get(connector, {}).items()]
+            stored = [
+                (partition, _counts(connector, partition, keys)) for partition, keys in self._stored(connector).items()
+            ]
         for partition, entry in stored:
             try:
                 offset = decode_value(entry.value)
@@ -129,11 +133,14 @@ class KafkaOffsetStore(OffsetStore):
 
     def raw_keys(self, connector: str) -> dict[SourcePartition, bytes]:
         with self._lock:
-            return {partition: _counts(keys).key for partition, keys in self._stored.get(connector, {}).items()}
+            return {
+                partition: _counts(connector, partition, keys).key
+                for partition, keys in self._stored(connector).items()
+            }
 
     def partitions(self, connector: str) -> set[SourcePartition]:
         with self._lock:
-            return set(self._stored.get(connector, {}))
+            return set(self._stored(connector))
 
     def write(
         self,
@@ -154,18 +161,18 @@ class KafkaOffsetStore(OffsetStore):
     def _records(
         self, connector: str, offsets: Mapping[Any, SourceOffset | None]
     ) -> list[tuple[bytes | None, bytes | None]]:
+        checked = []
         for partition, offset in offsets.items():
-            check_offset_map(partition)
             check_offset_map(offset)
-        known = self.raw_keys(connector)
+            checked.append((normalised(partition), offset))
         records: list[tuple[bytes | None, bytes | None]] = []
-        for partition, offset in offsets.items():
-            where = normalised(partition)
-            key = encode_key(connector, where, known)
-            with self._lock:
-                others = [other for other in self._stored.get(connector, {}).get(where, {}) if other != key]
-            records.append((key, encode_value(offset)))
-            records.extend((other, None) for other in others)
+        with self._lock:
+            stored = self._stored(connector)
+            for where, offset in checked:
+                known = stored.get(where)
+                key = _counts(connector, where, known).key if known else checked_key(connector, where)
+                records.append((key, None if offset is None else codec.dumps(offset)))
+                records.extend((other, None) for other in known or () if other != key)
         return records
 
     def _write_transaction(
@@ -190,22 +197,34 @@ class KafkaOffsetStore(OffsetStore):
             self._log.wait_for(partition, offset, _left(deadline))
 
     def _take(self, record: LogRecord) -> None:
-        decoded = decode_key(record.key)
-        if decoded is None or record.key is None:
-            return
-        connector, partition = decoded
         with self._lock:
-            partitions = self._stored.setdefault(connector, {})
+            self._unsorted.append(record)
+            if len(self._unsorted) >= _MOST_UNSORTED:
+                self._sort()
+
+    def _stored(self, connector: str) -> dict[SourcePartition, dict[bytes, _Stored]]:
+        """The keys of a connector that have a value; with the lock held."""
+        self._sort()
+        return self._known.get(connector, {})
+
+    def _sort(self) -> None:
+        """Parse what was read. Not at once: that would hold up whoever has just written it, and waits."""
+        unsorted, self._unsorted = self._unsorted, []
+        for record in unsorted:
+            decoded = decode_key(record.key)
+            if decoded is None or record.key is None:
+                continue
+            connector, partition = decoded
+            partitions = self._known.setdefault(connector, {})
             keys = partitions.setdefault(partition, {})
             if record.value is None:
                 keys.pop(record.key, None)
             else:
-                is_canonical = record.key == encode_key(connector, partition)
-                keys[record.key] = _Stored(record.key, record.value, record.timestamp_ms, is_canonical)
+                keys[record.key] = _Stored(record.key, record.value, record.timestamp_ms)
             if not keys:
                 del partitions[partition]
             if not partitions:
-                del self._stored[connector]
+                del self._known[connector]
 
 
 def offsets_topic_spec(topic: str, worker: Mapping[str, str]) -> TopicSpec:
@@ -238,8 +257,14 @@ def _count(settings: Mapping[str, str], name: str, default: int) -> int:
     return number
 
 
-def _counts(keys: Mapping[bytes, _Stored]) -> _Stored:
-    return max(keys.values(), key=lambda entry: (entry.is_canonical, entry.timestamp_ms, entry.key))
+def _counts(connector: str, partition: SourcePartition, keys: Mapping[bytes, _Stored]) -> _Stored:
+    """The key that counts of those of a partition."""
+    if len(keys) == 1:
+        return next(iter(keys.values()))
+    canonical = keys.get(checked_key(connector, partition))
+    if canonical is not None:
+        return canonical
+    return max(keys.values(), key=lambda entry: (entry.timestamp_ms, entry.key))
 
 
 def _left(deadline: float) -> float:

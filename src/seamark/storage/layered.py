@@ -26,7 +26,7 @@ from seamark.errors import ConfigError, ConnectError
 from seamark.kafka.clients import broker_set, effective_client_config
 from seamark.storage.file_offsets import FileOffsetStore
 from seamark.storage.kafka_offsets import KafkaOffsetStore, offsets_topic_spec
-from seamark.storage.offsets import READ_TIMEOUT_S, WRITE_TIMEOUT_S, OffsetStore
+from seamark.storage.offsets import READ_TIMEOUT_S, START_TIMEOUT_S, WRITE_TIMEOUT_S, OffsetStore
 
 _log = logging.getLogger(__name__)
 
@@ -53,9 +53,9 @@ class ConnectorOffsetStore(OffsetStore):
         self._primary, self._secondary = primary, secondary
         self._is_primary_own, self._transactional_id = is_primary_own, transactional_id
 
-    def start(self) -> None:
+    def start(self, timeout_s: float = START_TIMEOUT_S) -> None:
         if self._is_primary_own:
-            self._primary.start()
+            self._primary.start(timeout_s)
 
     def stop(self) -> None:
         if self._is_primary_own:

@@ -14,7 +14,7 @@ class MemoryStatusStore(StatusStore):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._connectors: dict[str, ConnectorStatusRow] = {}
-        self._tasks: dict[tuple[str, int], TaskStatusRow] = {}
+        self._tasks: dict[str, dict[int, TaskStatusRow]] = {}
         self._topics: dict[tuple[str, str], TopicStatusRow] = {}
 
     def start(self) -> None:
@@ -35,7 +35,7 @@ class MemoryStatusStore(StatusStore):
 
     def put_task(self, row: TaskStatusRow) -> None:
         with self._lock:
-            self._tasks[(row.name, row.task)] = row
+            self._tasks.setdefault(row.name, {})[row.task] = row
 
     def put_task_safe(self, row: TaskStatusRow) -> None:
         self.put_task(row)
@@ -43,12 +43,11 @@ class MemoryStatusStore(StatusStore):
     def delete_connector(self, name: str) -> None:
         with self._lock:
             self._connectors.pop(name, None)
-            for key in [key for key in self._tasks if key[0] == name]:
-                del self._tasks[key]
+            self._tasks.pop(name, None)
 
     def delete_task(self, name: str, task: int) -> None:
         with self._lock:
-            self._tasks.pop((name, task), None)
+            self._tasks.get(name, {}).pop(task, None)
 
     def put_topic(self, topic: str, connector: str, task: int) -> None:
         with self._lock:
@@ -66,11 +65,11 @@ class MemoryStatusStore(StatusStore):
 
     def get_task(self, name: str, task: int) -> TaskStatusRow | None:
         with self._lock:
-            return self._tasks.get((name, task))
+            return self._tasks.get(name, {}).get(task)
 
     def get_tasks(self, name: str) -> list[TaskStatusRow]:
         with self._lock:
-            return [row for key, row in sorted(self._tasks.items()) if key[0] == name]
+            return [row for _, row in sorted(self._tasks.get(name, {}).items())]
 
     def get_topics(self, connector: str) -> list[TopicStatusRow]:
         with self._lock:

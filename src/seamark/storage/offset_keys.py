@@ -31,6 +31,11 @@ def encode_key(
     if known is not None:
         return known
     check_offset_map(partition)
+    return checked_key(connector, partition)
+
+
+def checked_key(connector: str, partition: Mapping[str, Any]) -> bytes:
+    """The key bytes for a partition that has been checked, if nobody wrote it before."""
     return codec.dumps([connector, partition])
 
 

@@ -16,6 +16,7 @@ from seamark.storage.offset_keys import encode_key, encode_value
 
 __all__ = ["OffsetStore", "encode_key", "encode_value"]
 
+START_TIMEOUT_S = 60.0
 READ_TIMEOUT_S = 30.0
 WRITE_TIMEOUT_S = 30.0
 
@@ -24,7 +25,7 @@ class OffsetStore(ABC):
     """Source offsets by connector and source partition."""
 
     @abstractmethod
-    def start(self) -> None:
+    def start(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Read what is stored; returns when all is known."""
 
     @abstractmethod

@@ -102,7 +102,7 @@ class SinkOffsets:
         kept = {where: offset for where, offset in offsets.items() if offset is not None}
         deleted = [where for where, offset in offsets.items() if offset is None]
         try:
-            if deleted and not kept and self._admin.describe_group(self.group_id, timeout_s=timeout_s).state == "DEAD":
+            if deleted and not kept and not self._admin.group_exists(self.group_id, timeout_s=timeout_s):
                 raise KafkaError(f"Consumer group {self.group_id!r} does not exist.", code="GROUP_ID_NOT_FOUND")
             self._admin.alter_group_offsets(self.group_id, kept, timeout_s=timeout_s)
             self._admin.delete_group_offsets(self.group_id, deleted, timeout_s=timeout_s)

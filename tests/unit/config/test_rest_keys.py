@@ -25,8 +25,7 @@ def test_listeners(text: str, host: str, port: int) -> None:
     [
         ("localhost:8083", "right format"),
         ("http://localhost", "right format"),
-        ("https://localhost:8443", "proxy"),
-        ("ftp://localhost:1", 'must be "http"'),
+        ("ftp://localhost:1", r"one of \[http, https\]"),
         ("http://localhost:65536", "65535"),
         ("http://localhost:-1", "65535"),
     ],
