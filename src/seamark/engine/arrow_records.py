@@ -9,7 +9,6 @@ going to look at them.
 from __future__ import annotations
 
 import datetime
-import decimal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from seamark.connector.converter import Converter
+from seamark.connector.records import ValueBatch
 from seamark.connector.schema import Schema, Struct, Type
+from seamark.engine.converters.batches import batch_writer
 from seamark.errors import DataError
 
 if TYPE_CHECKING:
@@ -109,6 +110,10 @@ class RowConverter:
             return list(column.cast(pa.binary()).to_pylist())
         if _is_bytes(column.type):
             return list(column.to_pylist())
+        if pa.types.is_struct(column.type) and column.type.num_fields and not column.null_count:
+            write = batch_writer(converter)
+            if write is not None:
+                return list(write(topic, _by_field(column)))
         schema, to_connect = connect_schema(column.type)
         convert = converter.from_connect_data
         return [None if item is None else convert(topic, schema, to_connect(item)) for item in column.to_pylist()]
@@ -118,8 +123,8 @@ def connect_schema(arrow: pa.DataType, *, logical: bool = False) -> tuple[Schema
     """The Connect schema of an Arrow type, and what turns a value of it (as Arrow hands it to Python) into Connect
     data.
 
-    Everything is optional, as every Spark column may be. With `logical`, values of logical types are Python's dates,
-    datetimes and decimals instead of their base form: transforms expect these.
+    Everything is optional, as every Spark column may be. With `logical`, values of logical types are Python's dates
+    and datetimes instead of their base form: transforms expect these.
 
     Raises:
         DataError: Connect has no such type.
@@ -130,7 +135,7 @@ def connect_schema(arrow: pa.DataType, *, logical: bool = False) -> tuple[Schema
     if pa.types.is_decimal(arrow):
         parameters = {"scale": str(arrow.scale)}
         schema = Schema(Type.BYTES, True, name=_LOGICAL + "Decimal", version=1, parameters=parameters)
-        return schema, _same if logical else lambda item: _unscaled(item, arrow.scale)
+        return schema, _same  # how it is written is the converter's to say
     if pa.types.is_date(arrow):
         days: ToConnect = lambda item: (item - _EPOCH).days  # noqa: E731
         return Schema(Type.INT32, True, name=_LOGICAL + "Date", version=1), _same if logical else days
@@ -161,6 +166,19 @@ def _struct(arrow: pa.DataType, logical: bool) -> tuple[Schema, ToConnect]:
         return Struct(schema, {name: None if row[name] is None else to(row[name]) for name, (_, to) in members.items()})
 
     return schema, to_struct
+
+
+def _by_field(column: pa.Array) -> ValueBatch:
+    """Structs, none of them null, as a list of values for each field."""
+    schema, _ = connect_schema(column.type)
+    fields: dict[str, list[Any]] = {}
+    for member, values in zip(column.type, column.flatten(), strict=True):
+        _, to_connect = connect_schema(member.type)
+        items = values.to_pylist()
+        fields[member.name] = (
+            items if to_connect is _same else [None if item is None else to_connect(item) for item in items]
+        )
+    return ValueBatch.by_field(schema, fields)
 
 
 def map_in_arrow(frame: DataFrame, work: Callable[[Iterator[Any]], Iterator[Any]], schema: Any) -> DataFrame:
@@ -206,12 +224,6 @@ def headers_of(columns: Mapping[str, pa.Array]) -> list[list[tuple[str, bytes | 
 
 def _same(item: Any) -> Any:
     return item
-
-
-def _unscaled(item: decimal.Decimal, scale: int) -> bytes:
-    number = int(item.scaleb(scale, decimal.Context(prec=80)))
-    # As Java's BigInteger.toByteArray: the fewest bytes that hold the number and its sign.
-    return number.to_bytes(((number + (number < 0)).bit_length() // 8) + 1, "big", signed=True)
 
 
 def _in_milliseconds(item: datetime.datetime) -> datetime.datetime:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from seamark.connector.records import RecordBatch, RecordMetadata, SourceRecord
+from seamark.connector.records import CopiedRecords, RecordBatch, RecordMetadata, SourceRecord
 from seamark.engine.acknowledgements import Submission, SubmittedRecords
 from seamark.engine.commits import Committer, CommitterParts, Placing, metadata_of, wants_reports, wire_offsets
 from seamark.engine.tolerance import ToleranceExceededError
@@ -79,7 +79,12 @@ class AtLeastOnceCommitter(Committer):
         if self.has_hook:
             self._commit()
 
-    def send(self, polled: Sequence[SourceRecord] | RecordBatch) -> None:
+    def send(self, polled: Sequence[SourceRecord] | RecordBatch | CopiedRecords) -> None:
+        if isinstance(polled, CopiedRecords):
+            self._submitted.submit(polled.source_partition, polled.source_offset).acknowledge()
+            self.parts.progress.records += polled.count
+            self.parts.progress.bytes += polled.size
+            return
         self._is_sending = True
         columns = self.columns_of(polled)
         if self._producer is None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seamark.connector.offsets import SourceOffset, SourcePartition
-from seamark.connector.records import RecordBatch, RecordMetadata, SourceRecord
+from seamark.connector.records import CopiedRecords, RecordBatch, RecordMetadata, SourceRecord
 from seamark.connector.source import SourceTask
 from seamark.engine.lease_client import LeaseClient
 from seamark.engine.pipeline import SourcePipeline
@@ -90,7 +90,7 @@ class Committer(ABC):
         """The task has started; nothing was polled yet."""
 
     @abstractmethod
-    def send(self, polled: Sequence[SourceRecord] | RecordBatch) -> None:
+    def send(self, polled: Sequence[SourceRecord] | RecordBatch | CopiedRecords) -> None:
         """Hand the records of one `poll` to the producer."""
 
     @property

@@ -177,6 +177,7 @@ class DirectStage(Stage):
             key=base64.b64encode(environment.leases.key).decode(),
             lease_ms=self._worker.lease_ms,
             interval_ms=self._worker.lease_interval_ms,
+            certificate=environment.leases.certificate,
         )
         return TaskSpec(
             kind=self.kind,

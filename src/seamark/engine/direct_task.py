@@ -20,6 +20,7 @@ from typing import Any
 from seamark.config.connector import transaction_boundary, transaction_boundary_interval_ms
 from seamark.config.connector_keys import TransactionBoundary
 from seamark.config.worker import WorkerConfig
+from seamark.connector.copying import Copying
 from seamark.connector.offsets import Offsets, SourcePartition
 from seamark.connector.sink import SinkTask, SinkTaskContext, TopicPartition
 from seamark.connector.source import SourceTask, SourceTaskContext
@@ -32,7 +33,8 @@ from seamark.engine.exactly_once import ExactlyOnceCommitter
 from seamark.engine.lease_client import LeaseClient
 from seamark.engine.pipeline import Converters, SinkPipeline, SourcePipeline
 from seamark.engine.plugins import Plugins
-from seamark.engine.sink_task import SinkLimits, SinkLoop
+from seamark.engine.shared_transaction import TaskTransaction
+from seamark.engine.sink_task import PUT_RECORDS, SinkLimits, SinkLoop
 from seamark.engine.source_task import SourceLoop
 from seamark.engine.stage import TaskProgress
 from seamark.engine.task_spec import TaskSpec
@@ -49,7 +51,7 @@ from seamark.engine.topic_creator import TopicCreator
 from seamark.engine.transform_chain import TransformChain
 from seamark.errors import FencedError, KafkaError, LeaseLostError, connector_code
 from seamark.kafka.admin import Admin
-from seamark.kafka.clients import effective_client_config
+from seamark.kafka.clients import effective_client_config, max_poll_records
 from seamark.kafka.consumer import RecordConsumer
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.topics import TopicCreation
@@ -136,8 +138,15 @@ class DirectTask:
         pipeline = SourcePipeline(converters, self._transforms(stack), self._tolerance(lease, stack, describe_source))
         task_class: type[SourceTask] = self._plugins.load(spec.task_class, spec.plugin_path)
         producer: RecordProducer | None = None
+        make_transactional = functools.partial(
+            self._make_producer,
+            stack,
+            reports_successes=wants_reports(task_class),
+            on_wait=lease.check,
+            shows_identity=pipeline.keeps_bytes and task_class.copies,
+        )
         if spec.exactly_once:
-            producer = self._make_producer(stack, reports_successes=wants_reports(task_class), on_wait=lease.check)
+            producer = make_transactional()
             # From here on no older task of this id can commit; only then is it safe to ask where to start.
             self._patiently(lease, "initialise transactions", functools.partial(producer.init_transactions, ATTEMPT_S))
         answer = self._patiently(lease, "read the committed offsets", functools.partial(lease.call, "offsets"))
@@ -151,7 +160,9 @@ class DirectTask:
             TransactionContext() if producer is not None and boundary is TransactionBoundary.CONNECTOR else None
         )
         task = task_class()
-        task.context = SourceTaskContext(spec.connector, spec.task, transaction)
+        shared = None if producer is None else TaskTransaction(producer, make_transactional, lease)
+        copying = Copying(self._client("producer"), shared) if pipeline.keeps_bytes and transaction is None else None
+        task.context = SourceTaskContext(spec.connector, spec.task, transaction, copying)
         stack.callback(self._quietly, task.stop)
         with connector_code(spec.connector, "start"):
             task.start(spec.task_config, offsets)
@@ -159,7 +170,13 @@ class DirectTask:
         topics = self._topics = TopicCreator(self._topic_creation(), lambda: Admin(self._client("admin")))
         make_producer = functools.partial(self._make_producer, stack)
         parts = CommitterParts(spec.connector, task, make_producer, pipeline, topics, lease, self._progress, raw_keys)
-        committer = self._at_least_once(parts) if producer is None else self._exactly_once(parts, producer, boundary)
+        committer: Committer
+        if producer is None:
+            committer = self._at_least_once(parts)
+        else:
+            committer = self._exactly_once(parts, producer, boundary)
+            if shared is not None:
+                shared.committer = committer
         self._source = SourceLoop(spec.connector, task, committer, lease)
         self._source.run()
 
@@ -207,13 +224,19 @@ class DirectTask:
         return None
 
     def _make_producer(
-        self, stack: contextlib.ExitStack, *, reports_successes: bool, on_wait: Callable[[], None]
+        self,
+        stack: contextlib.ExitStack,
+        *,
+        reports_successes: bool,
+        on_wait: Callable[[], None],
+        shows_identity: bool = False,
     ) -> RecordProducer:
         producer = RecordProducer(
             self._client("producer"),
             self._spec.transactional_id,
             reports_successes=reports_successes,
             on_wait=on_wait,
+            shows_identity=shows_identity,
         )
         stack.callback(producer.close)
         return producer
@@ -232,7 +255,7 @@ class DirectTask:
 
     def _exactly_once(
         self, parts: CommitterParts, producer: RecordProducer, boundary: TransactionBoundary
-    ) -> Committer:
+    ) -> ExactlyOnceCommitter:
         return ExactlyOnceCommitter(
             parts,
             producer,
@@ -256,14 +279,15 @@ class DirectTask:
         stack.callback(self._quietly, task.stop)
         with connector_code(spec.connector, "start"):
             task.start(spec.task_config)
-        consumer = RecordConsumer(self._client("consumer"))
+        settings = self._client("consumer")
+        consumer = RecordConsumer(settings)
         stack.callback(consumer.close)
         with connector_code(spec.connector, "open"):
             task.open(sorted(start))
         consumer.assign(start)
         self._progress.state = "running"
         limits = SinkLimits(
-            self._worker.batch_max_records,
+            min(self._worker.batch_max_records, max_poll_records(settings) or PUT_RECORDS),
             self._worker.offset_flush_interval_ms / 1000,
             self._worker["seamark.retry.timeout.ms"] / 1000,
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from seamark.config.connector_keys import TransactionBoundary
 from seamark.connector.offsets import SourceOffset, SourcePartition, as_partition
-from seamark.connector.records import RecordBatch, RecordMetadata, SourceRecord
+from seamark.connector.records import CopiedRecords, RecordBatch, RecordMetadata, SourceRecord
 from seamark.connector.transactions import TransactionContext
 from seamark.engine.commits import Committer, CommitterParts, Placing, metadata_of, wire_offsets
 from seamark.engine.update_offsets import OffsetMap
@@ -50,7 +50,14 @@ class ExactlyOnceCommitter(Committer):
     def producer(self) -> RecordProducer:
         return self._producer
 
-    def send(self, polled: Sequence[SourceRecord] | RecordBatch) -> None:
+    def send(self, polled: Sequence[SourceRecord] | RecordBatch | CopiedRecords) -> None:
+        if isinstance(polled, CopiedRecords):
+            # They are in the transaction already: it is open, whether the producer has written in it or not.
+            self._begin()
+            self._note(polled.source_partition, polled.source_offset)
+            self.parts.progress.records += polled.count
+            self.parts.progress.bytes += polled.size
+            return
         columns = self.columns_of(polled)
         if isinstance(polled, RecordBatch) and columns is not None:
             self._guard(polled.topic)
@@ -95,6 +102,12 @@ class ExactlyOnceCommitter(Committer):
 
     def _delivered(self, record: SourceRecord, report: DeliveryReport) -> None:
         self._sent.append((record, metadata_of(report)))
+
+    def renew(self, make_producer: Callable[[], RecordProducer]) -> None:
+        """Commit, and go on with another producer, which has taken the transactional id over."""
+        self._commit()
+        self._producer.close()
+        self._producer = make_producer()
 
     @property
     def has_pending(self) -> bool:

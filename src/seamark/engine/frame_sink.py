@@ -2,7 +2,8 @@
 
 Spark reads the planned offsets with its own Kafka source; positions are those of the consumer group, never of a
 checkpoint. How a batch survives a crash is in `seamark.engine.sink_ledger`. With transforms the records go through the
-connector's converters and transforms before the connector gets them; without, it gets the bytes as they are.
+connector's converters and transforms before the connector gets them; without, it gets the bytes as they are, unless it
+asks for what the converters make of them.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class FrameSinkStage(FrameStage):
 
         def work() -> Mapping[str, Any]:
             frame, metrics = self._read(start, intent.end)
-            if self._transforms.chain:
+            if self._looks_inside:
                 return self._write_transformed(frame, batch)
             with connector_code(self.name, "write"):
                 self.sink.write(frame, batch)
@@ -158,6 +159,11 @@ class FrameSinkStage(FrameStage):
     def end_batch(self, ledger: SinkLedger, intent: SinkIntent) -> None:
         """Move the consumer group to the end of the batch."""
         ledger.settle(intent)
+
+    @property
+    def _looks_inside(self) -> bool:
+        """Whether records go through transforms or converters before the connector gets them."""
+        return bool(self._transforms.chain) or self.sink.converts
 
     def _write_transformed(self, frame: DataFrame, batch: SinkBatch) -> Mapping[str, Any]:
         try:
@@ -203,7 +209,7 @@ class FrameSinkStage(FrameStage):
             assign=json.dumps(topics),
             startingOffsets=positions_text(start),
             endingOffsets=positions_text(end),
-            includeHeaders="true",
+            includeHeaders=str(self._looks_inside or self.sink.reads_headers).lower(),
             failOnDataLoss="true",
             minPartitions=str(self.parallelism),
         ).load()

@@ -11,17 +11,21 @@ Transforms of records run in the writers. A `SparkSql` transform, and what comes
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from seamark.connector.converter import Converter
 from seamark.connector.frame import FrameSource
 from seamark.connector.offsets import Offsets
 from seamark.engine.arrow_records import map_in_arrow
 from seamark.engine.frame_chain import FrameTransforms
+from seamark.engine.frame_json import with_json_values
 from seamark.engine.frame_stage import FrameStage
 from seamark.engine.frame_steps import FailedStepError
+from seamark.engine.pipeline import Converters
 from seamark.engine.plan import SourcePlan, next_batch, plan_source
 from seamark.engine.source_ledger import SourceIntent, SourceLedger, changes, normalised, overlay
 from seamark.engine.stage import StageEnvironment
@@ -193,7 +197,7 @@ class FrameSourceStage(FrameStage):
         transforms give the same again. After a query that mixes the rows of partitions it would, unless one writer
         gets everything.
         """
-        dealt = frame if self.source.stable_partitions else deal_out(frame, writers)
+        dealt = frame if self._is_dealt(frame, writers) else deal_out(frame, writers)
         if not self._transforms.chain.has_queries:
             return dealt, writers
         transformed = self.run_spark("transforms", lambda: self._transforms.source(dealt))
@@ -204,9 +208,25 @@ class FrameSourceStage(FrameStage):
             return transformed.frame.coalesce(1), 1
         return deal_out(transformed.frame, self.parallelism), self.parallelism
 
+    def _is_dealt(self, frame: DataFrame, writers: int) -> bool:
+        """Whether the rows may stay in the Spark partitions in which they are read, which spares a shuffle."""
+        if self.source.stable_partitions:
+            return True
+        # Only a replay needs the same rows at the same writers, and only rows with a key an order.
+        if self.environment.exactly_once or "key" in frame.columns:
+            return False
+        return int(frame.rdd.getNumPartitions()) == writers
+
+    @functools.cached_property
+    def _value_converter(self) -> Converter:
+        return Converters.of(self.environment.plugins, self.environment.config, self.worker).value
+
     def _write(self, frame: DataFrame, ledger: Ledger | None) -> list[Any]:
         environment = self.environment
         pipeline = self._transforms.spec(self._transforms.last_aliases)
+        plain = frame
+        if not self._transforms.last_aliases:  # which would see texts
+            frame = with_json_values(plain, self._value_converter)
         spec = WriterSpec(
             connector=self.name,
             config=pipeline.config,
@@ -214,6 +234,7 @@ class FrameSourceStage(FrameStage):
             plugin_path=pipeline.plugin_path,
             group_id=self.worker.group_id,
             ledger=ledger,
+            has_json=frame is not plain,
         )
         results: list[Any] = self.run_spark(
             "batch", lambda: map_in_arrow(frame, writing(spec), RESULT_SCHEMA).collect()

@@ -1,7 +1,7 @@
 """The `SparkSql` transform on a DataFrame of records: which columns its query sees, and what its rows become.
 
-The query is run as ``WITH <view> AS (...) SELECT * FROM (<query>)``: its view is visible to it alone, so connectors of
-one Spark session do not get in each other's way.
+The query is run as ``WITH <view> AS (...), <lookup table> AS (...) SELECT * FROM (<query>)``: its views are visible to
+it alone, so connectors of one Spark session do not get in each other's way.
 """
 
 from __future__ import annotations
@@ -131,19 +131,28 @@ class Query:
     def _run(self) -> DataFrame:
         from pyspark.errors import AnalysisException
 
-        name = f"__seamark_{uuid.uuid4().hex}"
-        self._view.createOrReplaceTempView(name)
+        views: dict[str, str] = {}
         try:
-            view, query = self._transform.view, self._transform.sql
+            for name, frame in self._tables():
+                views[name] = f"__seamark_{uuid.uuid4().hex}"
+                frame.createOrReplaceTempView(views[name])
+            tables = ", ".join(f"`{name}` AS (SELECT * FROM `{view}`)" for name, view in views.items())  # noqa: S608
             # The query is what whoever may configure connectors wants to run; nothing in it comes from records.
-            return self._session.sql(f"WITH `{view}` AS (SELECT * FROM `{name}`) SELECT * FROM (\n{query}\n)")  # noqa: S608
+            return self._session.sql(f"WITH {tables} SELECT * FROM (\n{self._transform.sql}\n)")  # noqa: S608
         except AnalysisException as error:
             raise self._refused(
                 f"Spark says: {first_line(error)}. The columns of this batch are {', '.join(self._view.columns)}; "
                 f"transforms.{self._alias}.schema says which ones there are to be in every batch"
             ) from error
         finally:
-            self._session.catalog.dropTempView(name)
+            for view in views.values():
+                self._session.catalog.dropTempView(view)
+
+    def _tables(self) -> Iterator[tuple[str, DataFrame]]:
+        """What the query sees: the records, and the tables to look things up in."""
+        yield self._transform.view, self._view
+        for lookup in self._transform.lookups:
+            yield lookup.name, lookup.frame(self._session)
 
     def _metadata(self, columns: dict[str, str], value: Column) -> Iterator[Column]:
         """The columns of a record; for a sink all that Spark's Kafka source has, in its order."""

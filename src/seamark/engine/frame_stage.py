@@ -27,7 +27,12 @@ log = logging.getLogger(__name__)
 # when run again.
 _PASSING: Final = re.compile(
     r"FencedError|KafkaTimeoutError|RetriableError|ExecutorLostFailure|Python worker exited unexpectedly|"
-    r"no Kafka broker can be reached|FetchFailed|SparkContext was shut down"
+    r"no Kafka broker can be reached|FetchFailed|SparkContext was shut down|"
+    # a database that is away, or was while Spark read from it
+    r"SQLTransient\w*Exception|SQLRecoverableException|SQLNonTransientConnectionException|"
+    r"java\.net\.(Connect|Socket\w*|NoRouteToHost|UnknownHost)Exception|"
+    r"PSQLException: (FATAL: (terminating connection|the database system|sorry, too many)|Connection to \S+ refused|"
+    r"An I/O error|This connection has been closed|The connection attempt failed)"
 )
 SMALLEST_BATCH: Final = 1000
 _FAILED_TASK: Final = re.compile(r"Task (\d+) in stage [\d.]+ failed")

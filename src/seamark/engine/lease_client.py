@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from seamark.config.pinning import pinned_context
 from seamark.engine.leases import Directive
 from seamark.engine.signatures import SIGNATURE_HEADER, sign
 from seamark.engine.stage import TaskProgress
@@ -39,6 +40,8 @@ class LeaseTicket:
     key: str
     lease_ms: int
     interval_ms: int
+    certificate: str | None = None
+    """The worker's, as PEM, if it is reached over https; no other one is believed."""
 
 
 class _Channel:
@@ -58,8 +61,7 @@ class _Channel:
         headers = {SIGNATURE_HEADER: sign(self._key, path, raw), "Content-Type": "application/json"}
         try:
             if self._connection is None:
-                parts = urlsplit(self._ticket.url)
-                self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=self._timeout_s)
+                self._connection = self._connected()
             self._connection.request("POST", path, raw, headers)
             response = self._connection.getresponse()
             answer = json.loads(response.read())
@@ -71,6 +73,14 @@ class _Channel:
         if response.status != http.client.OK:
             raise KafkaError(answer.get("error", str(answer)), retriable=bool(answer.get("retriable")))
         return dict(answer)
+
+    def _connected(self) -> http.client.HTTPConnection:
+        parts, certificate = urlsplit(self._ticket.url), self._ticket.certificate
+        host = parts.hostname or ""
+        if certificate is None:
+            return http.client.HTTPConnection(host, parts.port, timeout=self._timeout_s)
+        context = pinned_context(certificate)
+        return http.client.HTTPSConnection(host, parts.port, timeout=self._timeout_s, context=context)
 
     def close(self) -> None:
         if self._connection is not None:

@@ -19,10 +19,11 @@ import asyncio
 import json
 import secrets
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -36,6 +37,9 @@ from seamark.engine.signatures import SIGNATURE_HEADER, is_genuine
 from seamark.engine.stage import TaskProgress
 from seamark.errors import ConnectError, LeaseLostError
 
+if TYPE_CHECKING:
+    from seamark.config.key_stores import KeyPair
+
 MAX_WAIT_S = 5.0  # a renewal is never held back longer, whatever the task asks for
 
 Body = dict[str, Any]
@@ -45,9 +49,15 @@ Action = Callable[[str, Body], Awaitable[Body]]
 class LeaseServer:
     """Serves one worker's leases from a thread of its own."""
 
-    def __init__(self, host: str = "127.0.0.1", advertised_host: str | None = None) -> None:
+    def __init__(self, host: str = "127.0.0.1", advertised_host: str | None = None, has_tls: bool = False) -> None:
+        """`has_tls`: over https, with a certificate that tasks are told of along with the key."""
         self.table = LeaseTable()
         self.key = secrets.token_bytes(32)
+        self._identity: KeyPair | None = None
+        if has_tls:
+            from seamark.config.key_stores import new_identity
+
+            self._identity = new_identity()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind((host, 0))
@@ -61,7 +71,13 @@ class LeaseServer:
     @property
     def url(self) -> str:
         """Where tasks reach this server."""
-        return f"http://{self._advertised_host}:{self._socket.getsockname()[1]}"
+        protocol = "http" if self._identity is None else "https"
+        return f"{protocol}://{self._advertised_host}:{self._socket.getsockname()[1]}"
+
+    @property
+    def certificate(self) -> str | None:
+        """The one that this server shows and tasks expect, as PEM; None without TLS."""
+        return None if self._identity is None else self._identity.certificate_pem
 
     def start(self) -> None:
         """Serve; returns when requests are answered."""
@@ -114,9 +130,17 @@ class LeaseServer:
             lifespan="off",
             timeout_keep_alive=60,
             timeout_graceful_shutdown=2,
+            ssl_context_factory=None if self._identity is None else lambda config, default: self._context(),
         )
         self._server = uvicorn.Server(config)
         asyncio.run(self._main())
+
+    def _context(self) -> ssl.SSLContext:
+        assert self._identity is not None  # noqa: S101 - asked for only then
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._identity.load_into(context)
+        return context
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()

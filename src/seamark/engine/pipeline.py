@@ -141,6 +141,12 @@ class SourcePipeline(_Pipeline):
         return self._chain_takes_batches
 
     @property
+    def keeps_bytes(self) -> bool:
+        """Whether keys, values and headers that are bytes go out as they are, whatever they are."""
+        converters = (self._key, self._value, self._header)
+        return not self._transforms and all(isinstance(each, ByteArrayConverter) for each in converters)
+
+    @property
     def keeps_header_bytes(self) -> bool:
         """Whether headers that are bytes go out as they are."""
         return isinstance(self._header, ByteArrayConverter)

@@ -43,11 +43,15 @@ def split_plugin_path(plugin_path: str | None) -> list[Path]:
 
 def extend_import_path(plugin_path: str | None) -> None:
     """Make the modules of these directories importable. They come last: a plugin cannot hide an installed package."""
-    for directory in split_plugin_path(plugin_path):
-        for root in _roots(directory):
-            if str(root) not in sys.path:
-                sys.path.append(str(root))
-                importlib.invalidate_caches()
+    for root in import_roots(plugin_path):
+        if str(root) not in sys.path:
+            sys.path.append(str(root))
+            importlib.invalidate_caches()
+
+
+def import_roots(plugin_path: str | None) -> list[Path]:
+    """The directories whose modules are plugins: those of the path and, in them, those of one plugin each."""
+    return [root for directory in split_plugin_path(plugin_path) for root in _roots(directory)]
 
 
 def _roots(directory: Path) -> Iterator[Path]:

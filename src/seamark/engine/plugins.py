@@ -11,14 +11,17 @@ A class travels to executors as a reference, never as a pickle: see `Plugins.loa
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from fnmatch import fnmatchcase
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar, cast
 
+from seamark.config.configdef import ConfigDef, Type
 from seamark.connector.connector import Connector
 from seamark.connector.converter import Converter, HeaderConverter
 from seamark.connector.sink import SinkConnector
@@ -112,8 +115,9 @@ class _Candidate:
 class Plugins:
     """The plugins of one worker."""
 
-    def __init__(self, plugin_path: str | None = None) -> None:
-        self.plugin_path = plugin_path
+    def __init__(self, plugin_path: str | None = None, allowed: Sequence[str] = ()) -> None:
+        """`allowed` has patterns of full names, Java's or Python's, with ``*``; none allow everything."""
+        self.plugin_path, self._allowed = plugin_path, tuple(allowed)
 
     # look-ups
 
@@ -199,10 +203,23 @@ class Plugins:
         reference = Plugins.reference(plugin)
         return _JAVA_NAMES.get(reference, reference.replace(":", "."))
 
-    @staticmethod
-    def is_known(name: str) -> bool:
-        """Whether there is a class of this full name, of whatever kind."""
+    def is_known(self, name: str) -> bool:
+        """Whether there is a class of this full name, of whatever kind, that may be used."""
+        if not self._allows(name):
+            return False
         return name in _JAVA_PLUGINS or (":" in name and isinstance(_try_load(name), type))
+
+    def refused_classes(self, definition: ConfigDef, config: Mapping[str, str | None]) -> dict[str, str]:
+        """Keys of a connector's own that name classes which may not be used here, each with what to say.
+
+        To be asked before values are judged: validators import classes. A key's default is the connector's own choice.
+        """
+        named = {
+            key.name: value.strip()
+            for key in definition.keys()
+            if key.type is Type.CLASS and (value := config.get(key.name)) is not None and value != key.default
+        }
+        return {key: self._refusal(value) for key, value in named.items() if not self._allows(value)}
 
     @staticmethod
     def reference(plugin: type) -> str:
@@ -223,6 +240,9 @@ class Plugins:
 
     def _find(self, name: str, base: type[Plugin], java: Mapping[str, str], group: str) -> type[Plugin]:
         wanted = name.strip()
+        # Before it is imported: what a module does when it is, is what the list keeps out.
+        if ":" in wanted or wanted in java:
+            self._check_allowed(wanted)
         if ":" in wanted:
             return _checked(self.load(wanted, self.plugin_path), base, wanted)
         if wanted in java and issubclass(found := _load(java[wanted]), base):
@@ -239,6 +259,8 @@ class Plugins:
             )
         if classes:
             return cast("type[Plugin]", next(iter(classes.values())))
+        if "." in wanted:
+            self._check_allowed(wanted)
         if "." in wanted and (direct := self._by_dotted_name(wanted)) is not None:
             return _checked(direct, base, wanted)
         known = sorted(candidate.display_name for candidate in self._candidates(java, group, base))
@@ -256,7 +278,7 @@ class Plugins:
             found = getattr(importlib.import_module(module), simple, None)
         except ImportError:
             return None
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a module may be a program
             raise PluginError(f"Failed to import {name}: {type(error).__name__}: {error}") from error
         return found if isinstance(found, type) else None
 
@@ -268,11 +290,28 @@ class Plugins:
         for candidate in [*self._installed(group), *self._on_path(bases)]:
             existing = by_reference.setdefault(candidate.reference, candidate)
             existing.aliases |= candidate.aliases
-        return list(by_reference.values())
+        return [each for each in by_reference.values() if self._allows(each.reference)]
+
+    def _allows(self, name: str) -> bool:
+        """Whether a full name, or the name that Connect has for the same plugin, is on the list."""
+        if not self._allowed:
+            return True
+        reference = _JAVA_PLUGINS.get(name, name)
+        names = {name.replace(":", "."), reference.replace(":", "."), _JAVA_NAMES.get(reference, "")}
+        return any(fnmatchcase(each, pattern) for each in names if each for pattern in self._allowed)
+
+    def _check_allowed(self, name: str) -> None:
+        if not self._allows(name):
+            raise PluginError(self._refusal(name))
+
+    def _refusal(self, name: str) -> str:
+        return f"{name} may not be used on this worker: its seamark.plugins.allow is {', '.join(self._allowed)}"
 
     @staticmethod
     def _installed(group: str) -> list[_Candidate]:
-        return [_Candidate(point.value, {point.name}, _origin(point)) for point in entry_points(group=group)]
+        return [
+            _Candidate(reference, {alias}, origin) for reference, alias, origin in _entry_points(group, tuple(sys.path))
+        ]
 
     def _on_path(self, bases: type[Any] | tuple[type[Any], ...]) -> list[_Candidate]:
         return [
@@ -286,7 +325,7 @@ class Plugins:
             and cls.__module__ == found.module.__name__
         ]
 
-    @cached_property
+    @functools.cached_property
     def _scan(self) -> tuple[list[Any], list[PluginProblem]]:
         return scan(self.plugin_path)
 
@@ -316,6 +355,12 @@ def _kinds(cls: type) -> list[str]:
     return [kind for kind, base in bases.items() if issubclass(cls, base)]
 
 
+@functools.cache
+def _entry_points(group: str, _import_path: tuple[str, ...]) -> list[tuple[str, str, str]]:
+    """References, aliases and origins. Finding them reads a file of every installed package, so it is done once."""
+    return [(point.value, point.name, _origin(point)) for point in entry_points(group=group)]
+
+
 def _origin(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "entry point"
 
@@ -330,7 +375,7 @@ def _load(reference: str) -> type[Any]:
         raise PluginError(f"Failed to import {reference}: {error}. Is it installed here, or on plugin.path?") from error
     except AttributeError as error:
         raise PluginError(f"Failed to find {qualified_name} in module {module_name}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a module may be a program
         raise PluginError(f"Failed to import {reference}: {type(error).__name__}: {error}") from error
     if not isinstance(found, type):
         raise PluginError(f"{reference} is not a class but a {type(found).__name__}")

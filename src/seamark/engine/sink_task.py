@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 
 DEFAULT_RETRY_S = 3.0  # between two tries of a `put` that raised RetriableError, unless the task says how long
 READ_TIMEOUT_S = 0.1
+# In one `put`, unless `max.poll.records` says otherwise: twice as fast as with fifty times as many, which would no
+# longer fit into the processor's cache between being read and being written.
+PUT_RECORDS = 2000
 
 
 @dataclass(frozen=True, slots=True)

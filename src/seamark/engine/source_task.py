@@ -34,7 +34,7 @@ class SourceLoop:
     @property
     def idle_ms(self) -> int:
         """For how long there was nothing to do; 0 for a task whose hook may have offsets to move then (KIP-910)."""
-        if self._committer.has_hook or self._committer.has_pending:
+        if self._committer.has_hook or self._committer.has_pending or self._task.has_pending:
             return 0
         return int((time.monotonic() - self._last_record_at) * 1000)
 
@@ -49,6 +49,7 @@ class SourceLoop:
             with seldom_searched():
                 self._loop()
             self._lease.check()
+            self._drain()
             self._committer.finish()
         except BaseException:
             self._give_up()
@@ -68,6 +69,12 @@ class SourceLoop:
             else:
                 self._committer.after_poll(False)
                 self._rest(began)
+
+    def _drain(self) -> None:
+        with connector_code(self._connector, "drain"):
+            polled = self._task.drain()
+        if polled is not None and len(polled):
+            self._send(polled)
 
     def _reconfigure(self, config: dict[str, str]) -> None:
         answer = self._lease.call("offsets")

@@ -33,6 +33,7 @@ import pyarrow as pa
 from seamark.config.worker import WorkerConfig
 from seamark.connector.offsets import Offsets
 from seamark.engine.arrow_records import RowConverter, TopicRows
+from seamark.engine.frame_json import escaped
 from seamark.engine.frame_records import PipelineSpec, RowSourcePipeline
 from seamark.engine.pipeline import Converters
 from seamark.engine.plugins import Plugins
@@ -89,6 +90,8 @@ class WriterSpec:
     group_id: str
     ledger: Ledger | None = None
     """None without exactly-once support."""
+    has_json: bool = False
+    """Whether values are texts that Spark has written in the converter's place: see `seamark.engine.frame_json`."""
 
     def transactional_id(self, writer: int) -> str:
         """The transactional id of a writer. Index 0 is the driver's, which owns the offsets, as in Kafka Connect."""
@@ -262,6 +265,7 @@ def _row_conversion(
     columns = RowConverter(converters.key, converters.value, spec.config.get("topic"))
 
     def convert(batch: pa.RecordBatch) -> Iterable[TopicRows]:
+        batch = escaped(batch) if spec.has_json else batch
         try:
             return list(columns.convert(batch))
         except Exception:  # one by one it shows which row it is, and the connector's settings say what follows

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import base64
 import datetime
 import decimal
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from seamark.connector import Converter, DataError, Schema, SchemaAndValue, Struct, Type
 from seamark.engine.arrow_records import RowConverter, TopicRows, connect_schema
+from seamark.engine.converters.json import JsonConverter
 
 
 class Recording(Converter):
@@ -85,13 +88,53 @@ def test_a_struct_reaches_the_converter_with_its_schema() -> None:
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**12), max_value=10**12))
 def test_a_decimal_is_stored_as_java_stores_it(number: decimal.Decimal) -> None:
     schema, to_connect = connect_schema(pa.decimal128(20, 3))
-    data = to_connect(number)
+    assert (schema.name, schema.parameters) == ("org.apache.kafka.connect.data.Decimal", {"scale": "3"})
+    written = {}
+    for form in ("BASE64", "NUMERIC"):
+        converter = JsonConverter()
+        converter.configure({"schemas.enable": "false", "decimal.format": form}, is_key=False)
+        written[form] = json.loads(converter.from_connect_data("t", schema, to_connect(number)), parse_float=str)
+    data = base64.b64decode(written["BASE64"])
     unscaled = int.from_bytes(data, "big", signed=True)
     assert decimal.Decimal(unscaled).scaleb(-3) == number
     assert len(data) == max(1, ((unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8) + 1)
-    assert (schema.name, schema.parameters) == ("org.apache.kafka.connect.data.Decimal", {"scale": "3"})
+    assert decimal.Decimal(written["NUMERIC"]) == number
 
 
 def test_a_type_that_connect_does_not_have_is_refused() -> None:
     with pytest.raises(DataError, match="duration"):
         connect_schema(pa.duration("s"))
+
+
+def test_structs_are_written_at_once_as_one_by_one() -> None:
+    converter = JsonConverter()
+    converter.configure({"schemas.enable": "true"})
+    day, at = datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=datetime.UTC)
+    rows = [
+        {"id": 1, "name": "a", "amount": decimal.Decimal("1.50"), "day": day, "at": at, "tags": ["x", None]},
+        {"id": None, "name": None, "amount": None, "day": None, "at": None, "tags": None},
+        {
+            "id": -(2**63),
+            "name": "\u20ac \U0001f600",
+            "amount": decimal.Decimal("-0.01"),
+            "day": day,
+            "at": at,
+            "tags": [],
+        },
+    ]
+    kind = pa.struct(
+        [
+            ("id", pa.int64()),
+            ("name", pa.string()),
+            ("amount", pa.decimal128(10, 2)),
+            ("day", pa.date32()),
+            ("at", pa.timestamp("us", "UTC")),
+            ("tags", pa.list_(pa.string())),
+        ]
+    )
+    schema, to_connect = connect_schema(kind)
+    one_by_one = [converter.from_connect_data("t", schema, to_connect(row)) for row in rows]
+    column = pa.array([rows[1], *rows], kind).slice(1)  # a part of a longer column, as rows of one topic may be
+    batch = pa.RecordBatch.from_arrays([column], names=["value"])
+    (at_once,) = RowConverter(converter, converter, "t").convert(batch)
+    assert at_once.values == one_by_one

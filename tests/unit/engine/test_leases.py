@@ -171,8 +171,8 @@ def test_a_task_that_got_its_slot_after_the_stop_was_not_served() -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[LeaseServer]:
-    server = LeaseServer()
+def server(request: pytest.FixtureRequest) -> Iterator[LeaseServer]:
+    server = LeaseServer(has_tls=getattr(request, "param", "http") == "https")
     server.start()
     yield server
     server.stop()
@@ -187,10 +187,11 @@ def open_epoch(server: LeaseServer, **options: Any) -> Epoch:
 
 
 def client_of(server: LeaseServer, *, attempt: int = 0, lease_ms: int = 10_000) -> LeaseClient:
-    ticket = LeaseTicket(server.url, "e-0", base64.b64encode(server.key).decode(), lease_ms, interval_ms=1000)
+    ticket = LeaseTicket(server.url, "e-0", base64.b64encode(server.key).decode(), lease_ms, 1000, server.certificate)
     return LeaseClient(ticket, attempt, lambda: (TaskProgress(0, records=3), 0))
 
 
+@pytest.mark.parametrize("server", ["http", "https"], indirect=True)
 def test_a_task_reads_offsets_commits_and_releases(server: LeaseServer) -> None:
     epoch = open_epoch(server)
     client = client_of(server)
@@ -313,3 +314,17 @@ def test_many_tasks_renew_at_once(server: LeaseServer) -> None:
     eventually(lambda: all(client.should_end for client in clients), within_s=5)
     for client in clients:
         client.release("stopped")
+
+
+def test_over_https_a_task_believes_its_own_worker_alone() -> None:
+    server, impostor = LeaseServer(has_tls=True), LeaseServer(has_tls=True)
+    for each in (server, impostor):
+        each.start()
+        open_epoch(each)
+    assert server.url.startswith("https://")
+    key = base64.b64encode(impostor.key).decode()
+    ticket = LeaseTicket(impostor.url, "e-0", key, 10_000, 1000, server.certificate)
+    with pytest.raises(LeaseLostError, match="CERTIFICATE_VERIFY_FAILED"):
+        LeaseClient(ticket, 0, lambda: (TaskProgress(0), 0)).acquire()
+    for each in (server, impostor):
+        each.stop()

@@ -69,6 +69,11 @@ def test_a_converter_has_many_names(name: str) -> None:
     assert Plugins().converter_class(name) is JsonConverter
 
 
+def test_a_program_is_no_plugin() -> None:
+    with pytest.raises(PluginError, match="SystemExit"):
+        Plugins().connector_class("unittest.__main__.x")
+
+
 def test_an_unknown_connector_lists_those_there_are() -> None:
     with pytest.raises(PluginError) as caught:
         Plugins().connector_class("org.example.Nope")

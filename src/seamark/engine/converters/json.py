@@ -150,6 +150,10 @@ class JsonConverter(Converter, HeaderConverter):
         schema, write = batch.schema, self.from_connect_data
         return [write(topic, schema, value) for value in batch.rows]
 
+    def envelope(self, schema: Schema) -> tuple[str, str]:
+        """What stands before and behind the JSON of a value; nothing without `schemas.enable`."""
+        return (self._schema_parts(schema)[1].decode(), "}") if self._with_schemas else ("", "")
+
     def _in_envelopes(self, schema: Schema | None, payloads: list[bytes]) -> list[bytes | None]:
         if not self._with_schemas:
             return list(payloads)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 from seamark.config.configdef import ConfigDef, Importance, Type, ValidString
 from seamark.config.validators import Check, invalid
 from seamark.connector.transform import Record, Transformation
+from seamark.engine.transforms.lookups import parse_lookups
 from seamark.errors import ConfigError, ConnectError
 
 VIEW: Final = "records"
@@ -40,8 +41,11 @@ def check_query(name: str, value: Any) -> None:
         return
     from pyspark.errors import ParseException
 
+    parser = session._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - no public parser
     try:
-        session._jsparkSession.sessionState().sqlParser().parseQuery(query)  # noqa: SLF001 - no public parser
+        parser.parseQuery(query)
+        # As it is run: parsers that Delta and others bring take any statement for a query.
+        parser.parseQuery(f"SELECT * FROM (\n{query}\n)")  # noqa: S608 - parsed, not run
     except ParseException as error:
         raise invalid(name, value, f"Spark cannot parse it as one SELECT query: {first_line(error)}") from error
 
@@ -69,6 +73,12 @@ def check_view(name: str, value: Any) -> None:
     """Refuse what cannot stand in a query without quotes."""
     if _NAME.fullmatch(str(value or "")) is None:
         raise invalid(name, value, "a name consists of letters, digits and underscores and begins with no digit")
+
+
+def check_views(name: str, value: Any) -> None:
+    """The same for each of several."""
+    for member in value or ():
+        check_view(name, member)
 
 
 def first_line(error: Exception) -> str:
@@ -128,6 +138,16 @@ class SparkSql(Transformation):
                 "to the query as rows of nulls with `_tombstone` true, and a row of the result with `_tombstone` true "
                 "is a record without a value.",
             )
+            .define(
+                "lookups",
+                Type.LIST,
+                [],
+                validator=Check(check_views, "names"),
+                importance=Importance.MEDIUM,
+                doc="Tables that the query may join to, by names of their own. Each is described by "
+                "`lookup.<name>.table` (of Spark's catalog), or by `lookup.<name>.format` with `.path` and `.option.*` "
+                "as Spark's reader takes them, and is read anew for each batch.",
+            )
         )
 
     def configure(self, config: Mapping[str, Any]) -> None:
@@ -136,6 +156,9 @@ class SparkSql(Transformation):
         self.view: str = values["view"]
         self.schema: str | None = values["schema"]
         self.queries_nulls: bool = values["null.values"] == "query"
+        self.lookups = parse_lookups(values["lookups"], config)
+        if self.view in values["lookups"]:
+            raise invalid("lookups", self.view, "the records have this name: choose another, or set view")
 
     def apply(self, record: Record) -> Record | None:
         raise ConnectError(
