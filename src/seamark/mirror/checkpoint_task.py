@@ -11,19 +11,20 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from seamark.connector.offsets import Offsets
-from seamark.connector.records import SourceRecord
+from seamark.connector.records import RecordMetadata, SourceRecord
 from seamark.connector.schema import BYTES_SCHEMA
 from seamark.connector.source import SourceTask
 from seamark.errors import ConnectError
 from seamark.kafka.mirror_admin import MirrorAdmin
 from seamark.mirror.checkpoints import CheckpointRules, Checkpoints
 from seamark.mirror.config import CheckpointSettings
+from seamark.mirror.figures import CHECKPOINTS, MAX_FIGURES, Spread
 from seamark.mirror.group_sync import GroupSync
 from seamark.mirror.mirror_logs import SyncReader, read_checkpoints
-from seamark.mirror.offsets import checkpoint_partition, source_offset
+from seamark.mirror.offsets import GROUP, PARTITION, TOPIC, checkpoint_partition, source_offset
 from seamark.mirror.scheduler import Scheduler
 from seamark.mirror.wire import Checkpoint
 
@@ -43,6 +44,7 @@ class MirrorCheckpointTask(SourceTask):
         self._stopping = threading.Event()
         self._checkpoints = Checkpoints()
         self._scheduler: Scheduler | None = None
+        self._latencies: dict[tuple[str, str, int], Spread] = {}
 
     def start(self, config: Mapping[str, str], offsets: Offsets) -> None:
         self._settings = settings = CheckpointSettings.of(config)
@@ -71,6 +73,23 @@ class MirrorCheckpointTask(SourceTask):
             self._changed.wait_for(lambda: self._ready or self._stopping.is_set(), IDLE_POLL_S)
             ready, self._ready = self._ready, {}
         return [self._record(checkpoint, timestamp_ms) for checkpoint, timestamp_ms in ready.values()] or None
+
+    def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
+        if metadata is None or record.timestamp is None or record.source_partition is None:
+            return
+        where = record.source_partition
+        key = where[GROUP], where[TOPIC], where[PARTITION]
+        with self._changed:
+            if key in self._latencies or len(self._latencies) < MAX_FIGURES:
+                self._latencies.setdefault(key, Spread()).add(max(0.0, time.time() * 1000 - record.timestamp))
+
+    def metrics(self) -> dict[str, Any]:
+        with self._changed:
+            rows = [
+                {"group": group, "topic": topic, "partition": partition, "checkpoint_latency_ms": spread.row()}
+                for (group, topic, partition), spread in self._latencies.items()
+            ]
+        return {CHECKPOINTS: rows}
 
     def stop(self) -> None:
         self._stopping.set()

@@ -29,6 +29,8 @@ __all__ = [
     "TASK_GROUPS",
     "TASK_INDEX",
     "TASK_PARTITIONS",
+    "TASK_LOST_PARTITIONS",
+    "TASK_TOPIC_IDS",
     "CheckpointSettings",
     "ClientKind",
     "HeartbeatSettings",
@@ -47,6 +49,7 @@ __all__ = [
 ]
 
 TASK_PARTITIONS, TASK_GROUPS, TASK_INDEX = "task.assigned.partitions", "task.assigned.groups", "task.index"
+TASK_TOPIC_IDS, TASK_LOST_PARTITIONS = "task.assigned.topic.ids", "task.lost.partitions"
 _READ_COMMITTED = (
     "MirrorSourceConnector can only provide exactly-once guarantees when its source consumer is configured with "
     "isolation.level set to 'read_committed'; otherwise, records from aborted and uncommitted transactions will be "
@@ -181,9 +184,31 @@ class SourceSettings(Settings):
         """The filter of topics' settings, configured; the caller closes it."""
         return filters.config_property_filter(self.config)
 
-    def task_config(self, partitions: Sequence[TopicPartition], index: int) -> dict[str, str]:
-        """The configuration of a task with these source partitions."""
-        return {**self.config, TASK_PARTITIONS: ",".join(map(str, partitions)), TASK_INDEX: str(index)}
+    def topic_ids(self) -> dict[str, str]:
+        """The ids of a task's topics, as far as its configuration names them."""
+        pairs = (each.partition("=") for each in self.config.get(TASK_TOPIC_IDS, "").split(",") if each)
+        return {name: each for name, _, each in pairs}
+
+    def lost_partitions(self) -> list[TopicPartition]:
+        """The partitions of a task whose positions are of topics that are gone."""
+        return [_decoded(text) for text in self.config.get(TASK_LOST_PARTITIONS, "").split(",") if text]
+
+    def task_config(
+        self,
+        partitions: Sequence[TopicPartition],
+        index: int,
+        topic_ids: Mapping[str, str] | None = None,
+        lost: Sequence[TopicPartition] = (),
+    ) -> dict[str, str]:
+        """The configuration of a task with these source partitions, the ids of their topics as far as they are known,
+        and those whose positions are of topics that are gone.
+        """
+        config = {**self.config, TASK_PARTITIONS: ",".join(map(str, partitions)), TASK_INDEX: str(index)}
+        if topic_ids:  # names of topics hold neither commas nor equals signs
+            config[TASK_TOPIC_IDS] = ",".join(f"{name}={each}" for name, each in topic_ids.items())
+        if lost:
+            config[TASK_LOST_PARTITIONS] = ",".join(map(str, lost))
+        return config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

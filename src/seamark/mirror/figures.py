@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 PARTITIONS: Final = "partitions"
+CHECKPOINTS: Final = "checkpoints"
 MAX_FIGURES: Final = 1000  # a report stays small however many partitions a task has
 
 

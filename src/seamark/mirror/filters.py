@@ -15,8 +15,7 @@ from typing import Any, Final, TypeVar
 from seamark.config.configdef import Check, ConfigDef, Importance, Type
 from seamark.config.java_regex import PatternSyntaxError, compile_pattern
 from seamark.config.parsing import parse_type
-from seamark.config.validators import invalid
-from seamark.errors import ConfigError
+from seamark.config.validators import distinct, invalid
 from seamark.mirror.loading import load_class
 
 TOPIC_FILTER_CLASS: Final = "topic.filter.class"
@@ -29,19 +28,7 @@ CONFIG_PROPERTIES_EXCLUDE, USE_DEFAULTS_FROM = "config.properties.exclude", "use
 Filter = TypeVar("Filter", bound="_Filter")
 
 
-def _distinct(name: str, value: Any) -> None:
-    problem = None
-    if value is None:
-        problem = "null"
-    elif len(set(value)) < len(value):
-        problem = "duplicated"
-    elif "" in value:
-        problem = "empty"
-    if problem is not None:
-        raise ConfigError(f"Configuration '{name}' values must not be {problem}.", key=name, value=value)
-
-
-DISTINCT: Final = Check(_distinct, "")
+DISTINCT: Final = Check(distinct, "")
 """A list without duplicates and without empty members."""
 
 

@@ -21,8 +21,11 @@ from seamark.kafka.topic_partitions import TopicPartition
 from seamark.mirror.config import SourceSettings, source_config_def, uses_read_committed, validate_source
 from seamark.mirror.internal_topics import create_compacted_topic
 from seamark.mirror.offsets import check_source_offsets, source_partition
+from seamark.mirror.positions import MirrorPositions
 from seamark.mirror.scheduler import Scheduler
 from seamark.mirror.source_task import MirrorSourceTask
+from seamark.mirror.topic_identity import LOOK_S as LOOK_AT_IDS_S
+from seamark.mirror.topic_identity import TopicIdentity, note_altered
 from seamark.mirror.topic_sync import TopicSync, redeal
 
 log = logging.getLogger(__name__)
@@ -40,6 +43,7 @@ class MirrorSourceConnector(SourceConnector):
         self._settings: SourceSettings | None = None
         self._scheduler: Scheduler | None = None
         self._topics: TopicSync | None = None
+        self._identity: TopicIdentity | None = None
         self._source: MirrorAdmin | None = None
         self._target: MirrorAdmin | None = None
         self._looker: Admin | None = None
@@ -59,7 +63,12 @@ class MirrorSourceConnector(SourceConnector):
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Offsets) -> bool:
         check_source_offsets(offsets)
+        if hasattr(self, "context"):  # set by the runtime, but not by everybody who asks only this
+            note_altered(self.context.memory, offsets)
         return True
+
+    def positions(self, config: Mapping[str, str]) -> MirrorPositions:
+        return MirrorPositions(config)
 
     def start(self, config: Mapping[str, str]) -> None:
         self._settings = settings = SourceSettings.of(config)
@@ -72,11 +81,17 @@ class MirrorSourceConnector(SourceConnector):
         if settings.emit_offset_syncs:
             scheduler.execute(self._create_offset_syncs_topic, "creating upstream offset-syncs topic")
         scheduler.execute(topics.load, "loading initial set of topic-partitions")
+        self._identity = TopicIdentity(settings, self._source, self.context.memory)
+        self._identity.check(topics.source_partitions)
         scheduler.execute(topics.create_missing, "creating downstream topic-partitions")
         scheduler.execute(topics.refresh_target, "refreshing known target topics")
         scheduler.repeat(topics.sync_topic_acls, settings.sync_topic_acls_interval_s, "syncing topic ACLs")
         scheduler.repeat(topics.sync_topic_configs, settings.sync_topic_configs_interval_s, "syncing topic configs")
         scheduler.repeat(self._refresh, settings.refresh_topics_interval_s, "refreshing topics", is_delayed=True)
+        # Not later than the topics themselves are looked at, if somebody wants that often.
+        refresh_s = settings.refresh_topics_interval_s
+        interval_s = min(refresh_s, LOOK_AT_IDS_S) if refresh_s is not None and refresh_s > 0 else LOOK_AT_IDS_S
+        scheduler.repeat(self._look_at_ids, interval_s, "comparing topics' ids", is_delayed=True)
 
     def stop(self) -> None:
         if self._scheduler is not None:
@@ -95,7 +110,12 @@ class MirrorSourceConnector(SourceConnector):
         if self._settings is None or self._topics is None:
             return []
         self._shares = redeal(self._shares, self._topics.source_partitions, max_tasks)
-        return [self._settings.task_config(share, index) for index, share in enumerate(self._shares)]
+        return [self._task_config(share, index) for index, share in enumerate(self._shares)]
+
+    def _task_config(self, share: list[TopicPartition], index: int) -> dict[str, str]:
+        if self._settings is None or self._identity is None:
+            return {}
+        return self._settings.task_config(share, index, self._identity.of(share), self._identity.lost(share))
 
     def has_work(self, config: Mapping[str, str], offsets: Offsets) -> bool | None:
         if self._settings is None or self._topics is None:
@@ -139,3 +159,8 @@ class MirrorSourceConnector(SourceConnector):
     def _refresh(self) -> None:
         if self._topics is not None and self._topics.refresh():
             self.context.request_task_reconfiguration()
+
+    def _look_at_ids(self) -> None:
+        if self._topics is not None and self._identity is not None:
+            if self._identity.has_changed(self._topics.source_partitions):
+                self.context.request_restart()

@@ -15,7 +15,8 @@ from typing import Any
 
 from seamark.config.timestamps import parse_timestamp_ms
 from seamark.errors import ConfigError, ConnectError
-from seamark.kafka.admin import Admin, OffsetQuery
+from seamark.kafka.admin import Admin
+from seamark.kafka.offset_queries import OffsetQuery
 from seamark.kafka.topic_partitions import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ def start_positions(
     positions: dict[TopicPartition, int] = {}
     for where, offset in committed.items():
         last = None if offset is None else offset.get("offset")
-        if isinstance(last, int) and last >= 0:
+        if isinstance(last, int) and last >= -1:
             positions[where] = last + 1
     starts = admin.list_offsets(dict.fromkeys(positions, "earliest"), timeout_s=LIST_S)
     ends = admin.list_offsets(dict.fromkeys(positions, "latest"), timeout_s=LIST_S)
@@ -66,6 +67,21 @@ def data_loss(admin: Admin, where: TopicPartition, position: int, on_data_loss: 
     return _judged(where, position, start, end, on_data_loss)
 
 
+def recreated(admin: Admin, where: TopicPartition, position: int, on_data_loss: str) -> int:
+    """Where to go on in a topic that was deleted and created again, after another one of its name was copied.
+
+    Raises:
+        ConnectError: that is to fail.
+    """
+    start = admin.list_offsets({where: "earliest"}, timeout_s=LIST_S)[where]
+    end = admin.list_offsets({where: "latest"}, timeout_s=LIST_S)[where]
+    what = (
+        f"Topic {where.topic} was deleted and created again: position {position} of {where.topic}-{where.partition} is "
+        "one of the former topic (offsets that are altered count for the new one)"
+    )
+    return _decided(what, start, end, on_data_loss)
+
+
 def _judged(where: TopicPartition, position: int, start: int, end: int, on_data_loss: str) -> int:
     if position < start:
         what = (
@@ -76,6 +92,10 @@ def _judged(where: TopicPartition, position: int, start: int, end: int, on_data_
             f"{where.topic}-{where.partition} ends at offset {end}, before position {position}: it was truncated, or "
             "deleted and created again"
         )
+    return _decided(what, start, end, on_data_loss)
+
+
+def _decided(what: str, start: int, end: int, on_data_loss: str) -> int:
     if on_data_loss == "fail":
         raise ConnectError(
             f"{what}. The source holds offsets {start} to {end - 1 if end > start else start}. Alter or reset the "

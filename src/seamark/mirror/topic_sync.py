@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from seamark.errors import ConnectError, KafkaError
 from seamark.kafka.mirror_admin import ConfigChange, MirrorAdmin, TopicAcl, TopicConfig
@@ -38,6 +38,18 @@ class TopicRules:
     topic_filter: TopicFilter
     config_property_filter: ConfigPropertyFilter
     heartbeats_replication: bool = True
+
+    @classmethod
+    def of(cls, settings: SourceSettings) -> Self:
+        """The rules of a source connector."""
+        return cls(
+            settings.source_alias,
+            settings.target_alias,
+            settings.policy,
+            settings.topic_filter(),
+            settings.config_property_filter(),
+            settings.heartbeats_replication,
+        )
 
     def remote(self, topic: str) -> str:
         """What a source topic is called on the target."""
@@ -132,14 +144,7 @@ class TopicSync:
         """
         self._settings, self._source, self._target = settings, source, target
         self._raise_error = raise_error
-        self.rules = TopicRules(
-            settings.source_alias,
-            settings.target_alias,
-            settings.policy,
-            settings.topic_filter(),
-            settings.config_property_filter(),
-            settings.heartbeats_replication,
-        )
+        self.rules = TopicRules.of(settings)
         self._timeout_s = settings.admin_timeout_s
         self._is_authorizer_missed = False
         self.source_partitions: list[TopicPartition] = []

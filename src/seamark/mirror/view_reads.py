@@ -1,4 +1,4 @@
-"""The few records that a view needs, read in bounded time: the first one of many partitions, the newest of a log."""
+"""The few records that a view needs, read in bounded time: the newest of a log."""
 
 from __future__ import annotations
 
@@ -7,58 +7,13 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from seamark.kafka.admin import Admin
-from seamark.kafka.consumer import RecordConsumer, keys_of, offsets_of, runs_of, timestamps_of, values_of
+from seamark.kafka.consumer import RecordConsumer, keys_of, offsets_of, values_of
+from seamark.kafka.record_reads import TO_LOOK
 from seamark.kafka.topic_partitions import TopicPartition
 
-_LIMIT: Final = 200
 _POLL_S: Final = 0.05
 _WINDOW: Final = 20_000
 _GROWTH: Final = 4
-_CONSUMER: Final = {
-    "enable.auto.commit": "false",
-    "auto.offset.reset": "earliest",  # what retention takes meanwhile is skipped
-    "fetch.min.bytes": "1",
-    "fetch.max.wait.ms": "100",
-}
-# One record of each partition is wanted: nothing is to be fetched in advance.
-_ONE_EACH: Final = {"max.partition.fetch.bytes": "65536", "fetch.max.bytes": "8388608", "queued.min.messages": "1"}
-
-
-def first_timestamps(
-    consumer_config: Mapping[str, str], positions: Mapping[TopicPartition, int], budget_s: float
-) -> dict[TopicPartition, int | None]:
-    """The timestamp of the first record at or behind each position.
-
-    Returns:
-        -1 for a record without one; None where the end was reached without a record (markers of transactions are
-        none). Partitions that did not answer in time are missing.
-
-    Raises:
-        KafkaError: the cluster refuses the client.
-    """
-    deadline = time.monotonic() + budget_s
-    found: dict[TopicPartition, int | None] = {}
-    waiting = set(positions)
-    consumer = RecordConsumer({**consumer_config, **_CONSUMER, **_ONE_EACH})
-    try:
-        consumer.assign(positions)
-        while waiting and time.monotonic() < deadline:
-            messages = consumer.read(_LIMIT, _POLL_S)
-            seen = []
-            for where, run in runs_of(messages):
-                if where in waiting:
-                    found[where] = timestamps_of(run[:1])[0]
-                    waiting.discard(where)
-                    seen.append(where)
-            consumer.pause(seen)
-            if waiting and not seen:
-                # Nothing was read of those that wait: a position is the end that was seen.
-                for where in waiting.intersection(consumer.positions()):
-                    found[where] = None
-                    waiting.discard(where)
-    finally:
-        consumer.close()
-    return found
 
 
 def newest_records(
@@ -100,7 +55,7 @@ def newest_records(
     if start >= end:
         return found, True
     deadline = time.monotonic() + read_s
-    consumer = RecordConsumer({**consumer_config, **_CONSUMER})
+    consumer = RecordConsumer({**consumer_config, **TO_LOOK})
     try:
         size, high, is_first = _WINDOW, end, True
         while high > start and (wanted is None or not all(key in found for key in wanted)):

@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from seamark.errors import ConnectError, DataError
 from seamark.kafka.mirror_admin import MirrorAdmin
+from seamark.kafka.record_reads import first_timestamps
 from seamark.kafka.topic_partitions import TopicPartition
 from seamark.mirror.config import SourceSettings, uses_read_committed
 from seamark.mirror.offsets import CLUSTER, PARTITION, TOPIC, offset_of
 from seamark.mirror.start_positions import start_positions
 from seamark.mirror.topic_sync import TopicRules
-from seamark.mirror.view_reads import first_timestamps, newest_records
+from seamark.mirror.view_reads import newest_records
 from seamark.mirror.wire import Checkpoint, OffsetSync
 
 ASK_S: Final = 5.0
@@ -283,14 +284,7 @@ def look(
 
 
 def _ask_source(settings: SourceSettings, committed: Mapping[TopicPartition, int]) -> tuple[SourceLook, dict[str, str]]:
-    rules = TopicRules(
-        settings.source_alias,
-        settings.target_alias,
-        settings.policy,
-        settings.topic_filter(),
-        settings.config_property_filter(),
-        settings.heartbeats_replication,
-    )
+    rules = TopicRules.of(settings)
     admin = MirrorAdmin(settings.client("source", "admin", "views-source-admin"))
     try:
         counts = admin.partition_counts(timeout_s=ASK_S)

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from seamark.connector.records import RecordMetadata
+from seamark.mirror.checkpoint_task import MirrorCheckpointTask
 from seamark.mirror.figures import PARTITIONS, PartitionFigures
+from seamark.mirror.wire import Checkpoint
+from seamark.runtime.mirror_checkpoint_metrics import CheckpointMetrics, checkpoint_rows
 from seamark.runtime.mirror_task_metrics import MirrorTaskMetrics, rows_of
 
 
@@ -54,3 +60,21 @@ def test_bytes_go_on_when_a_task_starts_anew(again: int) -> None:
     assert found["p_byte_rate"] > 0
     assert found["p_record_age_ms_max"] == 5.0
     assert found["p_replication_latency_ms_avg"] == 0
+
+
+def test_checkpoints_tell_how_late_they_are() -> None:
+    task = MirrorCheckpointTask()
+    task._topic = "a.checkpoints.internal"
+    now_ms = int(time.time() * 1000)
+    for age_ms, is_written in ((5000, True), (1000, True), (99_000, False)):
+        record = task._record(Checkpoint("g", "a.t", 3, 7, 7, ""), now_ms - age_ms)
+        task.commit_record(record, RecordMetadata(task._topic, 0, 1, now_ms) if is_written else None)
+    registry = CollectorRegistry()
+    registry.register(CheckpointMetrics(lambda: checkpoint_rows("a", "b", [task.metrics(), {}])))
+    families = text_string_to_metric_families(generate_latest(registry).decode())
+    found = {sample.name: sample for family in families for sample in family.samples}
+    prefix = "kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_latency_ms"
+    labels = {"source": "a", "target": "b", "group": "g", "topic": "a.t", "partition": "3"}
+    assert all(sample.labels == labels for sample in found.values())
+    values = [found[f"{prefix}{suffix}"].value for suffix in ("", "_max", "_min", "_avg")]
+    assert values == pytest.approx([1000, 5000, 1000, 3000], abs=900)
