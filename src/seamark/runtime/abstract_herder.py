@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -35,7 +34,6 @@ from seamark.runtime.herder import (
     ConnectorProgress,
     ConnectorStateInfo,
     Created,
-    Herder,
     LoggerLevel,
     PluginInfo,
     RestError,
@@ -44,10 +42,11 @@ from seamark.runtime.herder import (
     TaskStateInfo,
 )
 from seamark.runtime.local_connectors import LocalConnectors
-from seamark.runtime.log_context import for_offsets
 from seamark.runtime.loggers import Loggers
 from seamark.runtime.metrics import ConnectorView, Metrics
-from seamark.runtime.offset_changes import OffsetChanges
+from seamark.runtime.observation import Observation
+from seamark.runtime.observed import ObservedHerder
+from seamark.runtime.offset_herding import REFRESH_S, OffsetHerding
 from seamark.runtime.progress import partition_progress
 from seamark.runtime.runner import Cancelled
 from seamark.runtime.validation import ConfigValidator, errors_message
@@ -64,19 +63,12 @@ from seamark.storage.status_store import ConnectorStatusRow, StatusStore, TaskSt
 
 log = logging.getLogger(__name__)
 
-REFRESH_S = 20.0
-STOPPED_WAIT_S = 30.0  # how long a change of offsets waits for the tasks of a connector that was just stopped
 TICK_S = 1.0
-NOT_STOPPED = (
-    "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
-    "connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint"
-)
 
 
-class AbstractHerder(Herder):
+class AbstractHerder(OffsetHerding, ObservedHerder):
     """A herder on a config store and a status store."""
 
-    is_distributed = True
     forwarder: Callable[[str, str, bytes, Mapping[str, str]], tuple[int, bytes]] | None = None
     """Reaches other workers."""
     metrics: Metrics | None = None
@@ -84,12 +76,13 @@ class AbstractHerder(Herder):
     def __init__(self, worker: Worker, configs: ConfigStore, statuses: StatusStore, worker_id: str) -> None:
         self.worker, self.worker_id = worker, worker_id
         self._configs, self._statuses = configs, statuses
-        self._configs.on_event = self._on_event
+        self._configs.on_event = self._take_event
+        self._noted = {}
         self.validator = ConfigValidator(
             worker.plugins, worker.config, distributed=self.is_distributed, providers=worker.providers
         )
         self._loggers = Loggers()
-        self._offset_changes = OffsetChanges(worker)
+        self._set_up_offsets()
         self._auto_restart = AutoRestart(worker.config)
         self.local = LocalConnectors(
             worker,
@@ -99,7 +92,10 @@ class AbstractHerder(Herder):
             owns=self._owns,
             generation=lambda: self.generation,
             publish=self._publish,
+            on_state=self._note_state,
+            on_restart=self._note_restart,
         )
+        self.observation = Observation(self)
         self._pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="herder")
         self._change = threading.RLock()
         self._ready = False
@@ -144,6 +140,13 @@ class AbstractHerder(Herder):
             self._submit(functools.partial(self.local.restart, name, connector=True, tasks=None))
         if self.metrics is not None:
             self.metrics.sample()
+        self.observation.tick()
+        if self._leads():
+            self.operations.tick()
+
+    def _leads(self) -> bool:
+        """Whether this worker carries out operations."""
+        return True
 
     def views(self) -> list[ConnectorView]:
         """The connectors that run here, for metrics."""
@@ -160,6 +163,7 @@ class AbstractHerder(Herder):
                         config.get("connector.class") or "",
                         row.version if row is not None else None,
                         runner.progress(),
+                        self.worker.config.exactly_once,
                     )
                 )
         return views
@@ -171,13 +175,17 @@ class AbstractHerder(Herder):
         self._statuses.start()
         with Admin(worker_client_config("admin", self.worker.config.raw)) as admin:
             self._cluster_id = admin.cluster_id()
+        self._noted = self._configs.snapshot().connectors
         self._ready = True
+        self.observation.start()
         self._ticker.start()
 
     def stop(self) -> None:
         self._stopping.set()
         if self._ticker.is_alive():
             self._ticker.join(10)
+        self.observation.stop()
+        self.operations.stop()
         self.local.end(self.local.names())
         try:
             self._statuses.flush(5.0)
@@ -217,11 +225,13 @@ class AbstractHerder(Herder):
         return [(TaskId(name, task), config) for task, config in enumerate(state.all_task_configs(name))]
 
     def connector_status(self, name: str) -> ConnectorStateInfo:
-        row = self._statuses.get_connector(name)
-        if row is None:
+        row, state = self._statuses.get_connector(name), self._configs.snapshot()
+        if row is None or name not in state.connectors:
             raise NotFoundError(f"No status found for connector {name}")
-        tasks = tuple(_task_info(task) for task in self._statuses.get_tasks(name))
-        kind = self._type(self._configs.snapshot(), name)
+        # A worker that was given up for dead may still say what became of tasks that are no more.
+        rows = [] if row.state is State.STOPPED else self._statuses.get_tasks(name)
+        tasks = tuple(_task_info(task) for task in rows)
+        kind = self._type(state, name)
         return ConnectorStateInfo(name, _connector_info(row), tasks, kind, self._auto_restart.shown(name))
 
     def task_status(self, task: TaskId) -> TaskStateInfo:
@@ -235,10 +245,6 @@ class AbstractHerder(Herder):
 
     def reset_active_topics(self, name: str) -> None:
         self._statuses.delete_topics(name)
-
-    def connector_offsets(self, name: str) -> list[dict[str, Any]]:
-        config = self.connector_config(name)
-        return self._offset_changes.read(name, config)
 
     def connector_progress(self, name: str) -> ConnectorProgress:
         config = self.connector_config(name)
@@ -261,6 +267,8 @@ class AbstractHerder(Herder):
         self._check_config(config)
         self._require_leader()
         with self._change:
+            if name not in self._configs.snapshot().connectors:
+                self._configs.refresh(REFRESH_S)  # what others wrote for this name a moment ago
             state = self._configs.snapshot()
             exists = name in state.connectors
             if exists and not allow_replace:
@@ -395,64 +403,6 @@ class AbstractHerder(Herder):
 
     # offsets
 
-    def alter_connector_offsets(self, name: str, offsets: Sequence[tuple[Any, Any]]) -> str:
-        if not offsets:
-            raise RestError(400, "Partitions / offsets need to be provided for an alter offsets request")
-        return self._modify_offsets(name, lambda config: self._offset_changes.alter(name, config, offsets))
-
-    def reset_connector_offsets(self, name: str) -> str:
-        return self._modify_offsets(name, lambda config: self._offset_changes.reset(name, config))
-
-    def _modify_offsets(self, name: str, work: Any) -> str:
-        self._require_settled()
-        self._require_leader()
-        if self._stopped_config(name) is None:
-            self._checked_for_offsets(name)
-        self._await_stopped(name)  # without the lock: the connector may be on its way to another worker
-        with self._change:
-            config = self._checked_for_offsets(name)
-            self._await_stopped(name, 0)
-            if self._is_exactly_once(config):
-                try:
-                    self._fence(name)
-                except ConnectError as error:
-                    log.warning("[%s] its former tasks could not be fenced: %s", name, error)
-                    raise RestError(
-                        500, "Failed to perform zombie fencing for source connector prior to modifying offsets"
-                    ) from error
-                config = self._checked_for_offsets(name)
-            self._require_leader()
-            with for_offsets(name):
-                return str(work(config))
-
-    def _stopped_config(self, name: str) -> dict[str, str | None] | None:
-        """The config of a connector that is to be stopped, as far as is known without asking Kafka."""
-        state = self._configs.snapshot()
-        is_stopped = state.target_state(name) is TargetState.STOPPED and not state.task_count(name)
-        return state.connector_config(name) if is_stopped else None
-
-    def _checked_for_offsets(self, name: str) -> dict[str, str | None]:
-        try:
-            self._configs.refresh(REFRESH_S)
-        except KafkaError as error:
-            raise RestError(500, "Failed to read to end of config topic before modifying connector offsets") from error
-        config = self._stopped_config(name)
-        if config is not None:
-            return config
-        if self._configs.snapshot().connector_config(name) is None:
-            raise NotFoundError(f"Connector {name} not found")
-        raise RestError(400, NOT_STOPPED.format(name=name))
-
-    def _await_stopped(self, name: str, timeout_s: float = STOPPED_WAIT_S) -> None:
-        """Wait until the owner says that its tasks have ended: the wish alone does not end them."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            row = self._statuses.get_connector(name)
-            if row is not None and row.state is State.STOPPED:
-                return
-            if time.monotonic() >= deadline or self._stopping.wait(0.05):
-                raise RestError(409, STALE_CONFIG)
-
     def _is_exactly_once(self, config: Mapping[str, str | None]) -> bool:
         return self.worker.config.exactly_once and self._type_of(config) == "source"
 
@@ -467,8 +417,8 @@ class AbstractHerder(Herder):
     def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]:
         return self.validator.plugin_config(plugin, version)
 
-    def validate_config(self, config: Mapping[str, str | None]) -> ConfigInfos:
-        return self.validator.validate(config)
+    def validate_config(self, config: Mapping[str, str | None], *, resolves: bool = True) -> ConfigInfos:
+        return self.validator.validate(config, resolves=resolves)
 
     def all_logger_levels(self) -> dict[str, LoggerLevel]:
         return self._loggers.all_levels()
@@ -483,6 +433,10 @@ class AbstractHerder(Herder):
         self._configs.put_logger_level(logger, level)
 
     # inside
+
+    def _take_event(self, event: ConfigEvent) -> None:
+        self._note_config(event)
+        self._on_event(event)
 
     def _on_event(self, event: ConfigEvent) -> None:
         """Told by the config store's reading thread, which must not wait."""
@@ -535,6 +489,12 @@ class AbstractHerder(Herder):
     def _type(self, state: ClusterConfigState, name: str) -> str:
         config = state.connector_config(name)
         return "unknown" if config is None else self._type_of(config)
+
+    def require_owner(self, name: str) -> None:
+        self._require_owner(name)
+
+    def connector_type(self, config: Mapping[str, str | None]) -> str:
+        return self._type_of(config)
 
     def _type_of(self, config: Mapping[str, str | None]) -> str:
         try:

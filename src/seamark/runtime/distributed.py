@@ -22,6 +22,7 @@ from seamark.config.states import State, TargetState
 from seamark.errors import ConnectError, KafkaError, NotFoundError
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config, worker_client_config
+from seamark.kafka.group_members import Member
 from seamark.kafka.worker_group import WorkerAssignment, WorkerGroup
 from seamark.runtime.abstract_herder import AbstractHerder
 from seamark.runtime.forwarding import RestClient
@@ -56,6 +57,8 @@ ORPHANED_S = 10.0  # how long a deleted connector's state may wait for the worke
 class DistributedHerder(AbstractHerder):
     """One of the workers of a group."""
 
+    rest_url: str
+
     def __init__(self, worker: Worker, worker_id: str, rest_url: str) -> None:
         config = worker.config
         self._config_store = KafkaConfigStore.for_worker(config.raw)
@@ -64,7 +67,7 @@ class DistributedHerder(AbstractHerder):
         self._group_id = config.group_id
         self._slots = 0
         self._signing = InternalRequests.of(config)
-        self._client = RestClient()
+        self._client = RestClient(tls=worker.rest_tls)
         self.forwarder = self._client
         self._assigned = threading.Event()
         self._rebalanced_at = time.monotonic()
@@ -109,8 +112,26 @@ class DistributedHerder(AbstractHerder):
 
     @property
     def is_leader(self) -> bool:
-        """Whether this worker leads its group, and has taken over the writing of configs."""
+        """Whether this worker leads its group; it may not have taken over the writing of configs yet."""
         return self._is_leader()
+
+    @property
+    def group_id(self) -> str | None:
+        return self._group_id
+
+    def group_members(self) -> list[Member]:
+        return self._group.members()
+
+    def membership_problem(self) -> str | None:
+        if self._group.error is not None:
+            return self.stage()
+        assignment = self._group.assignment
+        return None if assignment.generation >= 0 else "The worker is not a member of its group."
+
+    def url_of(self, worker_id: str) -> str:
+        # The flows of a mirror maker have a path each.
+        own = urlsplit(self.rest_url)
+        return f"{own.scheme}://{worker_id}{own.path}"
 
     @property
     def generation(self) -> int:
@@ -125,7 +146,10 @@ class DistributedHerder(AbstractHerder):
             self.metrics.rebalance_completed(time.monotonic() - self._rebalanced_at, epoch=assignment.generation)
         if assignment.is_leader:
             self._submit(self._lead)
+        running = set(self.local.names())
         for name in self._placed_in(assignment.slots):
+            if name not in running:
+                self.events.add(name, "rebalance", f"taken over by {self.worker_id}")
             self._reconcile(name)
         self._assigned.set()
 
@@ -139,6 +163,9 @@ class DistributedHerder(AbstractHerder):
         state = self._configs.snapshot()
         # Also what does not run here yet: it may just be about to be started, and must not be any more.
         names = {*self.local.names(), *state.connectors}
+        for name in self.local.names():
+            if self._slot(state, name) in slots:
+                self.events.add(name, "rebalance", f"given up by {self.worker_id}")
         self.local.end([name for name in names if self._slot(state, name) in slots])
 
     def on_lost(self, slots: frozenset[int], leader: bool) -> None:
@@ -203,9 +230,13 @@ class DistributedHerder(AbstractHerder):
 
     # the leader's work
 
+    def _leads(self) -> bool:
+        return self._is_leader() and not self._group.is_rebalancing
+
     def _lead(self) -> None:
         if not self._is_leader():
             return
+        self.operations.led()
         self._configs.claim_write_privileges()
         self._renew_session_key()
         self._place_all()
@@ -321,6 +352,8 @@ class DistributedHerder(AbstractHerder):
                 if exactly_once:
                     self._ask_to_fence(name)
                 return
+            except NotFoundError as error:
+                raise PublicationCancelledError(f"The connector {name} is no more.") from error
             except (RestError, ForwardError, KafkaError, ConfigStoreError) as error:
                 log.warning("[%s] its tasks are not known to all workers yet: %s", name, error)
             self._stopping.wait(pause_s)
@@ -344,6 +377,12 @@ class DistributedHerder(AbstractHerder):
         if url is None or key is None:
             raise RestError(409, NO_LEADER)
         self._client.internal(method, f"{url.rstrip('/')}/{path}", body, self._signing, key)
+
+    def session_key(self, *, is_fresh: bool = False) -> bytes | None:
+        if is_fresh:
+            self._configs.refresh(5.0)
+        key = self._configs.snapshot().session_key
+        return None if key is None else key.key
 
     def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]], request: InternalRequest) -> None:
         self._verify(request)

@@ -22,10 +22,13 @@ from seamark.storage.config_records import SessionKey
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = REQUEST_TIMEOUT_S + 10.0
 """Longer than the other worker takes to say that it timed out."""
+KEPT_S: Final = 15.0
+"""For an unused connection: shorter than any worker keeps it (Kafka Connect 30 s), or a request would meet its end."""
 USER_AGENT: Final = "seamark"
 
 _LOG: Final = logging.getLogger(__name__)
 _SERVER_ERROR: Final = 500
+_UNAVAILABLE: Final = 503
 
 
 class RestClient:
@@ -46,7 +49,7 @@ class RestClient:
     ) -> None:
         self._client = httpx.Client(
             timeout=httpx.Timeout(answer_timeout_s, connect=connect_timeout_s),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30.0),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_S),
             headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
             follow_redirects=False,
             trust_env=False,  # workers talk to each other directly, whatever proxy the machine has
@@ -103,8 +106,13 @@ class RestClient:
         self._client.close()
 
     def _send(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> httpx.Response:
+        if self._client.is_closed:
+            raise RestError(_UNAVAILABLE, "This worker is shutting down; ask another one.")
         request = self._client.build_request(method, url, content=body or None, headers=dict(headers))
-        return self._client.send(request)
+        try:
+            return self._client.send(request)
+        except RuntimeError as error:  # it was closed meanwhile
+            raise RestError(_UNAVAILABLE, "This worker is shutting down; ask another one.") from error
 
 
 def _json(content: bytes) -> Any:

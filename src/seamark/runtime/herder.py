@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seamark.connector.connector import Connector
-from seamark.errors import ConnectError
+from seamark.errors import AlreadyExistsError, BadRequestError, ConfigError, ConnectError, NotFoundError
 from seamark.runtime.states import TargetState
 
 REQUEST_TIMEOUT_S = 90.0
@@ -33,12 +33,27 @@ class RestError(ConnectError):
         self.status = status
 
 
+class HookRefusedError(RestError):
+    """A connector does not accept the offsets that it was asked about; 500 as in Kafka Connect."""
+
+
 class ForwardError(ConnectError):
     """Another worker has to answer; `url` is its address, None while nobody knows."""
 
     def __init__(self, message: str, url: str | None) -> None:
         super().__init__(message)
         self.url = url
+
+
+def status_of(error: BaseException) -> int:
+    """The HTTP status that stands for an error."""
+    if isinstance(error, RestError):
+        return error.status
+    if isinstance(error, NotFoundError):
+        return 404
+    if isinstance(error, AlreadyExistsError):
+        return 409
+    return 400 if isinstance(error, (BadRequestError, ConfigError)) else 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +181,10 @@ class Herder(ABC):
 
     worker_id: str
     """``host:port`` of the advertised REST address."""
+    observation: Any = None
+    """The `seamark.runtime.observation.Observation` of the worker; None if there is nothing to see."""
+    rest_url: str | None = None
+    """The address by which other workers reach this one; None if there are none."""
 
     # life
 
@@ -191,6 +210,10 @@ class Herder(ABC):
 
     def stage(self) -> str | None:
         """A sentence on what the herder is doing, for time-out messages; None if there is nothing to say."""
+        return None
+
+    def session_key(self, *, is_fresh: bool = False) -> bytes | None:
+        """The key that the workers of the cluster share, read again if it must be fresh; None if there is none."""
         return None
 
     @property
@@ -296,7 +319,8 @@ class Herder(ABC):
     def plugin_config(self, plugin: str, version: str | None) -> list[dict[str, Any]]: ...
 
     @abstractmethod
-    def validate_config(self, config: Mapping[str, str | None]) -> ConfigInfos: ...
+    def validate_config(self, config: Mapping[str, str | None], *, resolves: bool = True) -> ConfigInfos:
+        """Judge a config; without `resolves`, with references to config providers as they are."""
 
     # loggers
 
@@ -325,6 +349,16 @@ class Herder(ABC):
 
     @abstractmethod
     def connector_progress(self, name: str) -> ConnectorProgress: ...
+
+    @property
+    def operations(self) -> Any:
+        """The `seamark.runtime.operations.Operations` of the cluster; None if the herder has none."""
+        return None
+
+    @property
+    def offset_views(self) -> Any:
+        """The `seamark.runtime.offset_views.OffsetViews` of the cluster; None if the herder has none."""
+        return None
 
     def connector_class(self, name: str) -> type[Connector] | None:
         """The class of a connector; None if the herder has no plugins. Raises NotFoundError, PluginError."""

@@ -26,6 +26,9 @@ from seamark.storage.status_store import ConnectorStatusRow, StatusStore, TaskSt
 
 log = logging.getLogger(__name__)
 
+OnState = Callable[[str, int | None, State | None, State, str | None], None]
+"""Told of a connector's name, task (None: itself), state before and now, and trace."""
+OnRestart = Callable[[str, bool, Collection[int] | None], None]
 PublishTasks = Callable[[str, list[dict[str, str]], Cancelled], None]
 _UNVERSIONED = (State.UNASSIGNED, State.RESTARTING)
 
@@ -54,9 +57,12 @@ class LocalConnectors:
         owns: Callable[[ClusterConfigState, str], bool],
         generation: Callable[[], int],
         publish: PublishTasks,
+        on_state: OnState = lambda name, task, before, state, trace: None,
+        on_restart: OnRestart = lambda name, connector, tasks: None,
     ) -> None:
         self._worker, self._configs, self._statuses, self._worker_id = worker, configs, statuses, worker_id
         self._owns, self._generation, self._publish = owns, generation, publish
+        self._on_state, self._on_restart = on_state, on_restart
         self._lock = threading.Lock()
         self._locks: dict[str, threading.RLock] = {}
         self._local: dict[str, _Local] = {}
@@ -126,6 +132,7 @@ class LocalConnectors:
             local = self._local.get(name)
             if local is None:
                 return False
+            self._on_restart(name, connector, tasks)
             if local.runner is None:  # it could not even be started: try again, whatever is asked for
                 config = self._configs.snapshot().connector_config(name)
                 if config is not None and connector:
@@ -226,7 +233,9 @@ class LocalConnectors:
     def _write(self, name: str, local: _Local, task: int | None, state: State, trace: str | None) -> None:
         if local.told.get(task) == (state, trace):
             return
+        before = local.told.get(task, (None, None))[0]
         local.told[task] = (state, trace)
+        self._on_state(name, task, before, state, trace)
         trace = None if trace is None else redact(trace)
         version = None if state in _UNVERSIONED else local.version
         is_safe = state in (State.FAILED, State.UNASSIGNED)

@@ -90,7 +90,8 @@ def redact(text: str) -> str:
     return _ASSIGNED.sub(rf"\1{secrets.HIDDEN}", secrets.hide(text))
 
 
-def _level(record: logging.LogRecord) -> str:
+def level_of(record: logging.LogRecord) -> str:
+    """The name of its level, as Kafka Connect has it."""
     return {logging.WARNING: "WARN", logging.CRITICAL: "FATAL"}.get(record.levelno, record.levelname)
 
 
@@ -103,7 +104,7 @@ class TextFormatter(logging.Formatter):
         message = record.getMessage()
         # Older lines of the engine name the connector themselves.
         prefix = "" if context is None or message.startswith(f"[{context.connector}") else f"{context} "
-        line = f"[{when}] {_level(record)} {prefix}{message} ({record.name}:{record.lineno})"
+        line = f"[{when}] {level_of(record)} {prefix}{message} ({record.name}:{record.lineno})"
         return redact("\n".join([line, *_traces(self, record)]))
 
 
@@ -114,7 +115,7 @@ class JsonFormatter(logging.Formatter):
         context = current()
         fields: dict[str, Any] = {
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": _level(record),
+            "level": level_of(record),
             "logger": record.name,
             "thread": record.threadName,
             "message": redact(record.getMessage()),

@@ -1,4 +1,4 @@
-"""Metrics of a worker, for Prometheus. Every metric name of Seamark is in this module.
+"""Metrics of a worker, for Prometheus; those of connectors and tasks are in `seamark.runtime.task_metrics`.
 
 Names are those of Kafka Connect's JMX metrics as dashboards for it know them: group ``source-task-metrics``, attribute
 ``source-record-poll-total`` is ``kafka_connect_source_task_source_record_poll_total``. What Connect has no metric for
@@ -13,100 +13,27 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from seamark.engine.stage import TaskProgress
 from seamark.errors import ConnectError
 from seamark.runtime.herder import PartitionProgress
-from seamark.runtime.states import ConnectorStatus
+from seamark.runtime.series import Sums
+from seamark.runtime.task_metrics import Key, connector_families, error_families, task_families
+from seamark.runtime.task_totals import ConnectorView, StateTimes, Totals, sums
+
+__all__ = ["CONTENT_TYPE", "LAG_REFRESH_S", "ConnectorView", "Metrics"]
 
 log = logging.getLogger(__name__)
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-STATES: Final = ("unassigned", "running", "paused", "failed", "restarting", "stopped")
 LAG_REFRESH_S: Final = 30.0  # the ends of all partitions are asked for no more often than this
-_ERRORS: Final = {
-    "total_record_failures": "Operations on records that failed.",
-    "total_record_errors": "Records that could not be processed.",
-    "total_records_skipped": "Records that were skipped because of errors.",
-    "total_retries": "Operations that were tried again.",
-    "total_errors_logged": "Errors that were logged.",
-    "deadletterqueue_produce_requests": "Records sent to the dead-letter topic.",
-    "deadletterqueue_produce_failures": "Records that could not be sent to the dead-letter topic.",
-}
 _BUCKETS: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 90.0)
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorView:
-    """A connector of this worker, as it is now."""
-
-    status: ConnectorStatus
-    type: str
-    """``source``, ``sink`` or ``unknown``."""
-    class_name: str = ""
-    version: str | None = None
-    progress: Sequence[TaskProgress] = ()
-
-
-@dataclass(slots=True)
-class _Totals:
-    """What a task has done since the worker started, over all its starts."""
-
-    last: TaskProgress
-    records: int = 0
-    bytes: int = 0
-    commits: int = 0
-    commit_ms: float = 0.0
-    commit_max_ms: float = 0.0
-    largest_batch: int = 0
-    batches: int = 0
-    batch_ms: float = 0.0
-    batch_max_ms: float = 0.0
-    errors: dict[str, int] = field(default_factory=dict)
-
-    def add(self, progress: TaskProgress) -> None:
-        """Count what is new since the last look."""
-        last = self.last
-        is_anew = any(
-            getattr(progress, name) < getattr(last, name) for name in ("records", "bytes", "commits", "batches")
-        )
-        base = TaskProgress(progress.task) if is_anew else last
-        records, commits = progress.records - base.records, progress.commits - base.commits
-        self.records += records
-        self.bytes += progress.bytes - base.bytes
-        self.commits += commits
-        if commits > 0:
-            self.commit_ms += progress.commit_ms * commits
-            self.commit_max_ms = max(self.commit_max_ms, progress.commit_ms)
-            self.largest_batch = max(self.largest_batch, records // commits)
-        self.batches += progress.batches - base.batches
-        self.batch_ms += progress.batch_ms - base.batch_ms
-        self.batch_max_ms = max(self.batch_max_ms, progress.batch_max_ms)
-        for name, count in progress.errors.items():
-            before = base.errors.get(name, 0)
-            new = count if name == "last_error_timestamp" or count < before else count - before
-            self.errors[name] = new if name == "last_error_timestamp" else self.errors.get(name, 0) + new
-        self.last = _copy(progress)
-
-
-def _copy(progress: TaskProgress) -> TaskProgress:
-    """A task's progress is changed in place while it runs."""
-    return TaskProgress(
-        progress.task,
-        records=progress.records,
-        bytes=progress.bytes,
-        commits=progress.commits,
-        batches=progress.batches,
-        batch_ms=progress.batch_ms,
-        errors=dict(progress.errors),
-    )
 
 
 class Metrics:
@@ -124,7 +51,8 @@ class Metrics:
     ) -> None:
         self._views, self._lags = views, lags
         self._lock = threading.Lock()
-        self._totals: dict[tuple[str, int], _Totals] = {}
+        self._totals: dict[Key, Totals] = {}
+        self._times: dict[Key, StateTimes] = {}
         self._seen_lags: dict[str, tuple[float, list[PartitionProgress]]] = {}
         self._rebalances: list[float] = []
         self._rebalanced_at: float | None = None
@@ -140,6 +68,14 @@ class Metrics:
         """Take note of what tasks have reported; about once a second is often enough."""
         self._sample(list(self._views()))
 
+    def sums(self) -> dict[str, Sums]:
+        """What the connectors of this worker have done, by name, as of the last sample; those that have tasks."""
+        by_name: dict[str, list[Totals]] = {}
+        with self._lock:
+            for (name, _), totals in self._totals.items():
+                by_name.setdefault(name, []).append(totals)
+            return {name: sums(each) for name, each in by_name.items()}
+
     # events
 
     def observe_request(self, method: str, path: str, status: int, seconds: float) -> None:
@@ -148,11 +84,20 @@ class Metrics:
 
     def connector_started(self, *, ok: bool) -> None:
         """A connector was started, or failed to."""
-        self._startups["connector", ok].inc()
+        self._started("connector", ok)
 
     def task_started(self, *, ok: bool) -> None:
         """A task was started, or failed to."""
-        self._startups["task", ok].inc()
+        self._started("task", ok)
+
+    def _started(self, what: str, ok: bool) -> None:
+        self._startups[what, ok].inc()
+        self._attempts[what].inc()
+        with self._lock:
+            self._starts[what, ok] += 1
+            counts = {each: self._starts[what, each] for each in (True, False)}
+        for each, count in counts.items():
+            self._percentages[what, each].set(count / sum(counts.values()))
 
     def rebalance_started(self) -> None:
         """The worker has begun to agree with the others on who runs what."""
@@ -187,6 +132,20 @@ class Metrics:
             for what in ("connector", "task")
             for ok, outcome in outcomes.items()
         }
+        self._attempts = {
+            what: Counter(f"kafka_connect_worker_{what}_startup_attempts", f"Starts of a {what}.", registry=registry)
+            for what in ("connector", "task")
+        }
+        self._percentages = {
+            (what, ok): Gauge(
+                f"kafka_connect_worker_{what}_startup_{outcome}_percentage",
+                f"Part of the starts of a {what}, from 0 to 1: {outcome}.",
+                registry=registry,
+            )
+            for what in ("connector", "task")
+            for ok, outcome in outcomes.items()
+        }
+        self._starts = {(what, ok): 0 for what, ok in self._startups}
         prefix = "kafka_connect_worker_rebalance"
         self._rebalance_count = Counter(f"{prefix}_completed_rebalances", "Rebalances so far.", registry=registry)
         self._rebalancing = Gauge(f"{prefix}_rebalancing", "1 while a rebalance is under way.", registry=registry)
@@ -200,19 +159,29 @@ class Metrics:
         totals = self._sample(views)
         yield from self._worker(views)
         yield from self._rebalance_times()
-        yield from _connectors(views)
-        yield from _tasks(views, totals)
-        yield from _errors(totals)
+        yield from connector_families(views)
+        yield from task_families(views, totals, self._times, time.monotonic())
+        yield from error_families(totals)
         yield from self._lag(views)
 
-    def _sample(self, views: Sequence[ConnectorView]) -> dict[tuple[str, int], _Totals]:
+    def _sample(self, views: Sequence[ConnectorView]) -> dict[Key, Totals]:
+        now = time.monotonic()
         with self._lock:
             present = {view.status.name for view in views}
             self._totals = {key: totals for key, totals in self._totals.items() if key[0] in present}
+            times, self._times = self._times, {}
             for view in views:
+                name = view.status.name
                 for progress in view.progress:
-                    key = view.status.name, progress.task
-                    self._totals.setdefault(key, _Totals(TaskProgress(progress.task))).add(progress)
+                    key = name, progress.task
+                    known = self._totals.get(key)
+                    if known is None:
+                        known = self._totals[key] = Totals(TaskProgress(progress.task))
+                    known.add(progress, now)
+                for task in view.status.tasks:
+                    key, state = (name, task.id), task.state.value
+                    spent = self._times[key] = times.get(key) or StateTimes.begun(state, now)
+                    spent.take(state, now)
             return dict(self._totals)
 
     @staticmethod
@@ -275,95 +244,3 @@ class _Collected(Collector):
 
     def describe(self) -> Iterable[Metric]:
         return ()
-
-
-def _connectors(views: Sequence[ConnectorView]) -> Iterator[Metric]:
-    prefix = "kafka_connect_connector"
-    info = InfoMetricFamily(prefix, "Class, type and version of a connector.", labels=["connector"])
-    status = GaugeMetricFamily(f"{prefix}_status", "1 for the state it is in.", labels=["connector", "status"])
-    total = GaugeMetricFamily(
-        "kafka_connect_worker_connector_total_task_count", "Tasks of a connector.", labels=["connector"]
-    )
-    counts = {
-        state: GaugeMetricFamily(
-            f"kafka_connect_worker_connector_{state}_task_count", f"Tasks that are {state}.", labels=["connector"]
-        )
-        for state in STATES
-        if state != "stopped"
-    }
-    for view in views:
-        name = view.status.name
-        described = {"class": view.class_name, "type": view.type, "version": view.version or "undefined"}
-        info.add_metric([name], described)
-        for state in STATES:
-            status.add_metric([name, state], view.status.state.value.lower() == state)
-        total.add_metric([name], len(view.status.tasks))
-        for state, family in counts.items():
-            family.add_metric([name], sum(task.state.value.lower() == state for task in view.status.tasks))
-    yield from (info, status, total, *counts.values())
-
-
-def _tasks(views: Sequence[ConnectorView], totals: Mapping[tuple[str, int], _Totals]) -> Iterator[Metric]:
-    labels = ["connector", "task"]
-    prefix = "kafka_connect_connector_task"
-    status = GaugeMetricFamily(f"{prefix}_status", "1 for the state it is in.", labels=[*labels, "status"])
-    average = GaugeMetricFamily(f"{prefix}_offset_commit_avg_time_ms", "Average time of commits.", labels=labels)
-    longest = GaugeMetricFamily(f"{prefix}_offset_commit_max_time_ms", "Longest time of a commit.", labels=labels)
-    size = GaugeMetricFamily(f"{prefix}_batch_size_avg", "Average number of records per commit.", labels=labels)
-    largest = GaugeMetricFamily(f"{prefix}_batch_size_max", "Largest number of records per commit.", labels=labels)
-    commits = CounterMetricFamily("seamark_task_offset_commits", "Commits of offsets.", labels=labels)
-    written = CounterMetricFamily("seamark_task_bytes", "Bytes of record values, read or written.", labels=labels)
-    source, sink = "kafka_connect_source_task_source_record", "kafka_connect_sink_task_sink_record"
-    times = {
-        kind: [
-            GaugeMetricFamily(f"kafka_connect_{kind}_task_{verb}_batch_{what}_time_ms", text, labels=labels)
-            for what, text in (("avg", f"Average time of a {verb}."), ("max", f"Longest time of a {verb}."))
-        ]
-        for kind, verb in (("source", "poll"), ("sink", "put"))
-    }
-    polled = CounterMetricFamily(f"{source}_poll", "Records that tasks have produced.", labels=labels)
-    sent = CounterMetricFamily(f"{source}_write", "Records that were written to Kafka.", labels=labels)
-    read = CounterMetricFamily(f"{sink}_read", "Records that were read from Kafka.", labels=labels)
-    put = CounterMetricFamily(f"{sink}_send", "Records that were given to tasks.", labels=labels)
-    for view in views:
-        for task in view.status.tasks:
-            for state in STATES:
-                status.add_metric([view.status.name, str(task.id), state], task.state.value.lower() == state)
-        for progress in view.progress:
-            at, done = [view.status.name, str(progress.task)], totals[view.status.name, progress.task]
-            skipped = done.errors.get("total_records_skipped", 0)
-            if view.type == "source":
-                polled.add_metric(at, done.records + skipped)
-                sent.add_metric(at, done.records)
-            else:
-                read.add_metric(at, done.records)
-                put.add_metric(at, max(0, done.records - skipped))
-            if done.batches:
-                average_time, longest_time = times["source" if view.type == "source" else "sink"]
-                average_time.add_metric(at, done.batch_ms / done.batches)
-                longest_time.add_metric(at, done.batch_max_ms)
-            commits.add_metric(at, done.commits)
-            written.add_metric(at, done.bytes)
-            if done.commits:
-                average.add_metric(at, done.commit_ms / done.commits)
-                longest.add_metric(at, done.commit_max_ms)
-                size.add_metric(at, done.records / done.commits)
-                largest.add_metric(at, done.largest_batch)
-    yield from (status, average, longest, size, largest, commits, written, polled, sent, read, put)
-    yield from (family for families in times.values() for family in families)
-
-
-def _errors(totals: Mapping[tuple[str, int], _Totals]) -> Iterator[Metric]:
-    labels, prefix = ["connector", "task"], "kafka_connect_task_error"
-    for name, text in _ERRORS.items():
-        # Connect's names; that they have no `_total` at the end is why they are no counters to Prometheus.
-        family = GaugeMetricFamily(f"{prefix}_{name}", text, labels=labels)
-        for (connector, task), done in totals.items():
-            family.add_metric([connector, str(task)], done.errors.get(name, 0))
-        yield family
-    last = GaugeMetricFamily(
-        f"{prefix}_last_error_timestamp", "When the last error was, in milliseconds since 1970.", labels=labels
-    )
-    for (connector, task), done in totals.items():
-        last.add_metric([connector, str(task)], done.errors.get("last_error_timestamp", 0))
-    yield last

@@ -14,16 +14,21 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from seamark.connector.connector import Connector
+from seamark.mirror.checkpoint import MirrorCheckpointConnector
+from seamark.mirror.source import MirrorSourceConnector
 from seamark.mirror.views import FlowView, PartitionView
 from seamark.runtime.abstract_herder import AbstractHerder
 from seamark.runtime.metrics import LAG_REFRESH_S, Metrics
+from seamark.runtime.mirror_checkpoint_metrics import CheckpointMetrics, checkpoint_rows
+from seamark.runtime.mirror_checkpoint_metrics import Row as CheckpointRow
 from seamark.runtime.mirror_task_metrics import MirrorTaskMetrics, Row, rows_of
-from seamark.runtime.mirror_views import flow_views, mirror_names
+from seamark.runtime.mirror_views import connectors_of, flow_views, mirror_names
 
 log = logging.getLogger(__name__)
 
@@ -37,14 +42,26 @@ def register(metrics: Metrics, herder: AbstractHerder) -> None:
     """Add the mirrors that run on this worker to its metrics."""
     metrics.registry.register(MirrorMetrics(lambda: flow_views(herder, mirror_names(herder, herder.local.names()))))
     metrics.registry.register(MirrorTaskMetrics(lambda: _task_rows(herder), PREFIX))
+    metrics.registry.register(CheckpointMetrics(lambda: _checkpoint_rows(herder)))
 
 
 def _task_rows(herder: AbstractHerder) -> Iterator[Row]:
-    for name in mirror_names(herder, herder.local.names()):
+    for name, source, target, figures in _figures(herder, MirrorSourceConnector):
+        yield from rows_of(name, source, target, figures)
+
+
+def _checkpoint_rows(herder: AbstractHerder) -> Iterator[CheckpointRow]:
+    for _, source, target, figures in _figures(herder, MirrorCheckpointConnector):
+        yield from checkpoint_rows(source, target, figures)
+
+
+def _figures(herder: AbstractHerder, kind: type[Connector]) -> Iterator[tuple[str, str, str, list[dict[str, Any]]]]:
+    """Name, aliases and what tasks report, of the connectors of a kind that run here."""
+    for name in connectors_of(herder, kind, herder.local.names()):
         runner, config = herder.local.runner(name), herder.connector_config(name)
         if runner is not None:
             source, target = config.get("source.cluster.alias") or "", config.get("target.cluster.alias") or "target"
-            yield from rows_of(name, source, target, [progress.metrics for progress in runner.progress()])
+            yield name, source, target, [progress.metrics for progress in runner.progress()]
 
 
 @dataclass(slots=True)

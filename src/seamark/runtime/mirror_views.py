@@ -81,8 +81,12 @@ def sync_mirror_groups(herder: Herder, name: str) -> dict[str, Any]:
 
 def mirror_names(herder: Herder, names: Iterable[str] | None = None) -> list[str]:
     """The MirrorSourceConnectors, in order; of these names, or of all connectors."""
-    wanted = herder.connectors() if names is None else names
-    return sorted(name for name in wanted if _is_a(herder, name, MirrorSourceConnector))
+    return connectors_of(herder, MirrorSourceConnector, herder.connectors() if names is None else names)
+
+
+def connectors_of(herder: Herder, kind: type[Connector], names: Iterable[str]) -> list[str]:
+    """Those of the connectors that are of a kind, in order."""
+    return sorted(name for name in names if _is_a(herder, name, kind))
 
 
 def flow_views(herder: Herder, names: Iterable[str]) -> list[FlowView]:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from seamark.connector.connector import Connector
+from seamark.connector.connector import Connector, ConnectorContext
 from seamark.connector.offsets import Offsets, SourcePartition, check_offset_map
 from seamark.connector.sink import SinkConnector, TopicPartition
 from seamark.connector.source import SourceConnector
 from seamark.errors import BadRequestError, ConnectError, DataError, KafkaError
-from seamark.runtime.herder import RestError
+from seamark.runtime.herder import HookRefusedError, RestError
 from seamark.runtime.worker import Worker
 from seamark.storage.layered import ConnectorOffsetStore
 from seamark.storage.offset_keys import normalised
+from seamark.storage.offsets import START_TIMEOUT_S
 from seamark.storage.sink_offsets import SinkOffsets
 
 log = logging.getLogger(__name__)
@@ -43,19 +45,19 @@ class OffsetChanges:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    def read(self, name: str, config: Mapping[str, str | None]) -> list[dict[str, Any]]:
+    def read(self, name: str, config: Mapping[str, str | None], timeout_s: float = TIMEOUT_S) -> list[dict[str, Any]]:
         """All offsets of a connector, as REST shows them."""
         resolved, connector = self._connector(name, config)
         if isinstance(connector, SourceConnector):
             try:
-                offsets = self._with_store(name, resolved, lambda store: store.read(name, TIMEOUT_S))
+                offsets = self._with_store(name, resolved, lambda store: store.read(name, timeout_s), timeout_s)
             except ConnectError as error:
                 log.warning("[%s] offsets cannot be read: %s", name, error)
                 raise RestError(500, f"Failed to retrieve offsets for source connector {name}") from error
             return [{"partition": dict(partition), "offset": offset} for partition, offset in offsets.items()]
         try:
             with self._sink_offsets(resolved) as store:
-                committed = store.read(timeout_s=TIMEOUT_S)
+                committed = store.read(timeout_s=timeout_s)
         except ConnectError as error:
             log.warning("[%s] offsets cannot be read: %s", name, error)
             raise RestError(500, f"Failed to retrieve consumer group offsets for sink connector {name}") from error
@@ -67,25 +69,30 @@ class OffsetChanges:
             for where, offset in sorted(committed.items())
         ]
 
-    def alter(self, name: str, config: Mapping[str, str | None], entries: Entries) -> str:
+    def alter(
+        self, name: str, config: Mapping[str, str | None], entries: Entries, *, is_just_read: bool = False
+    ) -> str:
         """Change the offsets that the entries name, and no others; an offset of None resets its partition.
+
+        With `is_just_read` the caller has read the offsets since the connector's tasks ended, so that every form in
+        which a partition was ever written is known.
 
         Raises:
             RestError: with what a client should read; nothing is changed unless Kafka failed half-way.
         """
         resolved, connector = self._connector(name, config)
         if isinstance(connector, SourceConnector):
-            is_covered = self._alter_source(name, resolved, connector, _source_offsets(entries))
+            is_covered = self._alter_source(name, resolved, connector, _source_offsets(entries), is_just_read)
         else:
             is_covered = self._alter_sink(name, resolved, connector, _sink_offsets(name, entries))
         return _success("altered", is_covered)
 
-    def reset(self, name: str, config: Mapping[str, str | None]) -> str:
-        """Reset every offset of the connector; doing it again is no error."""
+    def reset(self, name: str, config: Mapping[str, str | None], *, is_just_read: bool = False) -> str:
+        """Reset every offset of the connector; doing it again is no error. `is_just_read` as in `alter`."""
         resolved, connector = self._connector(name, config)
         if isinstance(connector, SourceConnector):
-            known = self._with_store(name, resolved, lambda store: self._known(name, store))
-            is_covered = self._alter_source(name, resolved, connector, dict.fromkeys(known))
+            known = self._with_store(name, resolved, lambda store: self._known(name, store, is_just_read))
+            is_covered = self._alter_source(name, resolved, connector, dict.fromkeys(known), is_just_read=True)
         else:
             is_covered = self._reset_sink(name, resolved, connector)
         return _success("reset", is_covered)
@@ -98,11 +105,12 @@ class OffsetChanges:
         config: Mapping[str, str],
         connector: SourceConnector,
         offsets: Mapping[SourcePartition, Mapping[str, Any] | None],
+        is_just_read: bool,
     ) -> bool:
         is_covered = _ask(name, "source", lambda: connector.alter_offsets(config, Offsets(offsets)))
         if offsets:
             try:
-                self._with_store(name, config, lambda store: self._write(name, store, offsets))
+                self._with_store(name, config, lambda store: self._write(name, store, offsets, is_just_read))
             except RestError:
                 raise
             except ConnectError as error:
@@ -111,14 +119,20 @@ class OffsetChanges:
         return is_covered
 
     def _write(
-        self, name: str, store: ConnectorOffsetStore, offsets: Mapping[SourcePartition, Mapping[str, Any] | None]
+        self,
+        name: str,
+        store: ConnectorOffsetStore,
+        offsets: Mapping[SourcePartition, Mapping[str, Any] | None],
+        is_just_read: bool,
     ) -> None:
-        store.read(name, TIMEOUT_S)  # to the end, so that every form in which a partition was ever written is known
+        if not is_just_read:
+            store.read(name, TIMEOUT_S)
         store.write(name, offsets, TIMEOUT_S)
 
-    def _known(self, name: str, store: ConnectorOffsetStore) -> set[SourcePartition]:
+    def _known(self, name: str, store: ConnectorOffsetStore, is_just_read: bool) -> set[SourcePartition]:
         try:
-            store.read(name, TIMEOUT_S)
+            if not is_just_read:
+                store.read(name, TIMEOUT_S)
         except ConnectError as error:
             raise RestError(
                 500,
@@ -127,9 +141,15 @@ class OffsetChanges:
             ) from error
         return store.partitions(name)
 
-    def _with_store(self, name: str, config: Mapping[str, str], work: Callable[[ConnectorOffsetStore], Any]) -> Any:
+    def _with_store(
+        self,
+        name: str,
+        config: Mapping[str, str],
+        work: Callable[[ConnectorOffsetStore], Any],
+        timeout_s: float = START_TIMEOUT_S,
+    ) -> Any:
         store = self._worker.offset_store(name, config)
-        store.start()
+        store.start(min(timeout_s, START_TIMEOUT_S))
         try:
             return work(store)
         finally:
@@ -175,8 +195,12 @@ class OffsetChanges:
                 raise RestError(500, f"Failed to reset consumer group offsets for sink connector {name}") from error
         return is_covered
 
-    def _sink_offsets(self, config: Mapping[str, str]) -> SinkOffsets:
-        return SinkOffsets.for_connector(config, self._worker.config.raw)
+    @contextmanager
+    def _sink_offsets(self, config: Mapping[str, str]) -> Iterator[SinkOffsets]:
+        """The offsets of a sink, over the worker's connection to its Kafka: a new one costs more than the request."""
+        with self._worker.admin_of(config["name"], config) as admin:
+            with SinkOffsets.for_connector(config, self._worker.config.raw, admin) as store:
+                yield store
 
     def _connector(
         self, name: str, config: Mapping[str, str | None]
@@ -189,7 +213,39 @@ class OffsetChanges:
             raise RestError(500, str(error)) from error
         if not isinstance(connector, (SourceConnector, SinkConnector)):
             raise RestError(500, f"{type(connector).__qualname__} is neither a source nor a sink connector.")
+        connector.context = ConnectorContext(
+            name,
+            _nothing,
+            _log_error,
+            self._worker.memory_of(name, resolved),
+            spark=lambda: self._worker.spark,
+        )
         return resolved, connector
+
+
+def _nothing() -> None:
+    """A connector that was never started has no tasks to configure anew."""
+
+
+def _log_error(error: BaseException) -> None:
+    log.warning("A connector that was only asked about its offsets failed", exc_info=error)
+
+
+def checked_entries(name: str, connector: type[Connector], entries: Entries) -> list[tuple[Any, Any]]:
+    """The entries as they would be stored, without asking the connector.
+
+    Raises:
+        RestError: their form is wrong; with what a client should read.
+    """
+    if not issubclass(connector, SinkConnector):
+        return [(dict(partition), offset) for partition, offset in _source_offsets(entries).items()]
+    return [
+        (
+            {"kafka_partition": where.partition, "kafka_topic": where.topic},
+            None if offset is None else {"kafka_offset": offset},
+        )
+        for where, offset in _sink_offsets(name, entries).items()
+    ]
 
 
 def _ask(name: str, kind: str, hook: Callable[[], bool]) -> bool:
@@ -204,7 +260,7 @@ def _ask(name: str, kind: str, hook: Callable[[], bool]) -> bool:
             "offsets",
         ) from error
     except ConnectError as error:
-        raise RestError(500, str(error)) from error
+        raise HookRefusedError(500, str(error)) from error
     except Exception as error:
         log.exception("[%s] alter_offsets failed", name)
         raise RestError(500, f"Failed to modify offsets for {kind} connector {name}") from error

@@ -30,7 +30,7 @@ _OTHERS: Final = frozenset(
     name
     for kind, names in {
         "ConfigProvider": ("File", "Directory", "EnvVar"),
-        "ConnectorClientConfigOverridePolicy": ("All", "None", "Principal"),
+        "ConnectorClientConfigOverridePolicy": ("All", "None", "Principal", "Allowlist"),
     }.items()
     for short in names
     for name in (

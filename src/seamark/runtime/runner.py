@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Collection, Mapping
 
 from seamark.config.connector import tasks_max
-from seamark.connector.connector import Connector, ConnectorContext
+from seamark.connector.connector import Connector, ConnectorContext, ConnectorMemory
 from seamark.connector.frame import FrameSink, FrameSource
 from seamark.connector.sink import SinkConnector
 from seamark.connector.source import SourceConnector
@@ -77,17 +77,41 @@ class ConnectorRunner:
         make_stage: StageFactory,
         watch: Callable[[Stage, Callable[[], None]], None],
         unwatch: Callable[[Stage], None],
+        await_engine: Callable[[Cancelled], bool] = lambda cancelled: True,
+        is_usable: Callable[[Stage], bool] = lambda stage: True,
         target: TargetState = TargetState.STARTED,
         known_tasks: int = 0,
         publish: Publish = keep_to_oneself,
         retry_timeout_s: float = 60.0,
         on_status: Callable[[ConnectorStatus], None] = lambda status: None,
+        memory: ConnectorMemory | None = None,
     ) -> None:
-        """`known_tasks` is how many tasks the connector had when it ran last: those of a PAUSED one are shown."""
+        """Nothing happens before `start`.
+
+        Args:
+            name: of the connector.
+            config: of the connector.
+            make_connector: makes the connector's object.
+            make_stage: makes its stage from its task configs.
+            watch: calls back when an idle stage has work.
+            unwatch: ends that.
+            await_engine: waits until stages can be made; false if it was told before that they are not wanted any more.
+            is_usable: whether a stage that has failed could run again; not if the Spark that it was made for is gone.
+            target: the state to begin with.
+            known_tasks: how many tasks the connector had when it ran last: those of a PAUSED one are shown.
+            publish: makes task configs known.
+            retry_timeout_s: for how long what may pass is tried again before tasks fail.
+            on_status: is told each status.
+            memory: what the connector remembers from one start to the next.
+        """
         self.name, self.config = name, dict(config)
         self._make_connector, self._make_stage = make_connector, make_stage
         self._watch, self._unwatch = watch, unwatch
+        self._await_engine, self._is_usable = await_engine, is_usable
+        self._losses = 0
+        """How often Spark was lost since it last ran for a while."""
         self._publish = publish
+        self._memory = memory
         self._retry_timeout_s, self._on_status = retry_timeout_s, on_status
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -245,9 +269,16 @@ class ConnectorRunner:
             return
         self._set_state(State.RUNNING)
         self._settle(asked)
+        stage: Stage | None = None
+        began = time.monotonic()
         try:
-            self._run_stage(self._prepare(connector, configs))
+            if self._await_engine(self._commanded):
+                stage = self._prepare(connector, configs)
+                self._run_stage(stage)
         except Exception:
+            if stage is not None and not self._is_usable(stage):
+                self._start_after_loss(began)
+                return
             log.exception("[%s] the stage failed", self.name)
             self._fail_tasks(dict.fromkeys(self._tasks, traceback.format_exc()))
         finally:
@@ -256,7 +287,7 @@ class ConnectorRunner:
     def _plan(self) -> tuple[Connector, list[dict[str, str]]]:
         """Start the connector, and make its tasks known."""
         connector = self._make_connector()
-        connector.context = ConnectorContext(self.name, self._reconfigure, self._raised)
+        connector.context = ConnectorContext(self.name, self._reconfigure, self._raised, self._memory, self._start_anew)
         with connector_code(self.name, "start"):
             connector.start(self.config)
         self._connector = connector
@@ -309,6 +340,9 @@ class ConnectorRunner:
         while not self._commanded():
             began = time.monotonic()
             outcome = self._run_once(stage)
+            if outcome.ending is Ending.FAILED and not self._is_usable(stage):
+                self._start_after_loss(began)
+                return
             if outcome.ending is Ending.FAILED and outcome.retriable:
                 now = time.monotonic()
                 is_new = outcome.got_on or now - began > 2 * self._retry_timeout_s + LONGEST_FAILURE_S
@@ -365,6 +399,18 @@ class ConnectorRunner:
     def _pause(self, seconds: float) -> None:
         with self._lock:
             self._changed.wait_for(self._commanded, seconds)
+
+    def _start_after_loss(self, began: float) -> None:
+        """Begin anew on another Spark; the tasks have failed with theirs, through no fault of their own."""
+        self._losses = 1 if time.monotonic() - began > LONGEST_FAILURE_S else self._losses + 1
+        pause_s = min(FIRST_RETRY_S * 2 ** (self._losses - 1), LONGEST_RETRY_S)
+        log.warning("[%s] Spark is lost; it starts on a new one in %.1f s", self.name, pause_s)
+        self._pause(pause_s)
+        self.restart(tasks=())
+
+    def _start_anew(self) -> None:
+        log.info("[%s] starts anew, since it asked for it", self.name)
+        self.restart()
 
     def _reconfigure(self) -> None:
         """Plan the tasks again; what has failed stays so unless there are other tasks now."""

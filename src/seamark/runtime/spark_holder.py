@@ -10,11 +10,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING
 
 from seamark.config.worker import WorkerConfig
-from seamark.engine.session import end_jvm, start_session
+from seamark.engine.session import end_jvm, forget_session, is_lost, start_session, was_killed
 from seamark.errors import ConnectError, cause_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 5.0
+LOOK_S, POLL_S = 5.0, 0.05
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
 
 class SparkHolder:
@@ -41,6 +42,7 @@ class SparkHolder:
         self._release_s = None if release_ms < 0 else release_ms / 1000
         self._lock = threading.Lock()
         self._start: Future[SparkSession] | None = None
+        self._has_started = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -57,16 +59,57 @@ class SparkHolder:
     @property
     def session(self) -> SparkSession:
         """The session; waits until it is started."""
-        if self._given is not None:
-            return self._given
+        return self._given if self._given is not None else self._current().result()
+
+    def await_session(self, cancelled: Callable[[], bool]) -> bool:
+        """Wait until `session` need not; false if that is no longer wanted before."""
+        while self._given is None:
+            start = self._current()
+            wait([start], POLL_S)
+            if start.done():
+                break
+            if cancelled():
+                return False
+        return True
+
+    def _current(self) -> Future[SparkSession]:
         with self._lock:
-            start = self._start or self._begin()
-        return start.result()
+            if self._is_lost():
+                log.warning("Spark's JVM has ended, or Spark in it: it is started again")
+                self._start = None
+                forget_session()
+            return self._start or self._begin()
+
+    def is_current(self, session: SparkSession) -> bool:
+        """Whether a session can still be used; one that is lost is replaced by the next that is asked for."""
+        if self._given is not None:
+            return True
+        with self._lock:
+            start = self._start
+            if start is None or not start.done() or start.exception() is not None:
+                return False
+            return start.result() is session and not is_lost(session)
+
+    def _is_lost(self) -> bool:
+        start = self._start
+        return start is not None and start.done() and start.exception() is None and is_lost(start.result())
 
     @property
     def is_held(self) -> bool:
         """Whether there is a session, or one is being started."""
         return self._given is not None or self._start is not None
+
+    def look(self) -> tuple[str, SparkSession | None, str | None]:
+        """``running``, ``starting``, ``released`` or ``failed``, with the session or what was wrong; never waits."""
+        if self._given is not None:
+            return "running", self._given, None
+        start = self._start
+        if start is None:
+            return "released", None, None
+        if not start.done():
+            return "starting", None, None
+        error = start.exception()
+        return ("running", start.result(), None) if error is None else ("failed", None, cause_of(str(error)))
 
     def check(self) -> None:
         """Returns unless the session could not be started.
@@ -92,19 +135,41 @@ class SparkHolder:
 
         def run() -> None:
             try:
-                future.set_result(start_session(self._config))
+                future.set_result(self._started())
             except BaseException as error:
                 future.set_exception(error)
 
         threading.Thread(target=run, name="spark-start", daemon=True).start()
         return future
 
+    def _started(self) -> SparkSession:
+        """Start until it works, if it has worked before: then it is not the settings that are wrong."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                session = start_session(self._config)
+            except Exception as error:
+                if not self._has_started and not was_killed():
+                    raise
+                log.warning("Spark could not be started, and is again in %g s: %s", pause_s, cause_of(str(error)))
+                forget_session()
+                if self._stopping.wait(pause_s):
+                    raise
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            else:
+                self._has_started = True
+                return session
+
     def _end(self) -> None:
         start, self._start = self._start, None
         if start is None:
             return
         try:
-            start.result().stop()
+            session = start.result()
+            if is_lost(session):
+                forget_session()
+            else:
+                session.stop()
         except Exception as error:
             log.warning("Spark could not be stopped: %s", error)
 

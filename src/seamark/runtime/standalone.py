@@ -8,7 +8,7 @@ from seamark.errors import NotFoundError
 from seamark.runtime.abstract_herder import AbstractHerder
 from seamark.runtime.herder import ConnectorInfo, InternalRequest, RestError, TaskId
 from seamark.runtime.worker import Worker
-from seamark.storage.cluster_state import ConfigEvent, LoggerLevelUpdated, RestartRequested
+from seamark.storage.cluster_state import ConfigEvent, RestartRequested
 from seamark.storage.memory_config import MemoryConfigStore
 from seamark.storage.memory_status import MemoryStatusStore
 
@@ -34,7 +34,7 @@ class StandaloneHerder(AbstractHerder):
 
     def _on_event(self, event: ConfigEvent) -> None:
         # Changes of connectors are carried out by the thread that makes them.
-        if isinstance(event, RestartRequested | LoggerLevelUpdated):
+        if isinstance(event, RestartRequested):
             super()._on_event(event)
 
     def _after_change(self, name: str) -> None:
@@ -58,6 +58,9 @@ class StandaloneHerder(AbstractHerder):
         if not 0 <= task.task < state.task_count(task.connector):
             raise NotFoundError(f"Task {task} not found")
         super().restart_task(task)
+
+    def set_cluster_logger_level(self, logger: str, level: str) -> None:
+        self.set_worker_logger_level(logger, level)
 
     def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]], request: InternalRequest) -> None:
         raise RestError(

@@ -72,7 +72,7 @@ class ConfigValidator:
     def __init__(
         self, plugins: Plugins, worker: WorkerConfig, *, distributed: bool = True, providers: Providers | None = None
     ) -> None:
-        self.catalog = PluginCatalog(plugins)
+        self.catalog, self._plugins = PluginCatalog(plugins), plugins
         self._worker, self._distributed = worker, distributed
         self._providers = Providers.of(worker.raw) if providers is None else providers
         self._policy = OverridePolicy.of(worker.raw)
@@ -112,14 +112,14 @@ class ConfigValidator:
 
     # validation
 
-    def validate(self, config: Config) -> ConfigInfos:
-        """Judge a config.
+    def validate(self, config: Config, *, resolves: bool = True) -> ConfigInfos:
+        """Judge a config; without `resolves`, with references to config providers as they are.
 
         Raises:
             BadRequestError: it names no connector class, an unknown one, or refers to what cannot be resolved.
         """
         try:
-            resolved = self._providers.resolve(config)
+            resolved = self._providers.resolve(config) if resolves else config
         except ConfigError as error:
             raise BadRequestError(error.message) from error
         class_name = resolved.get("connector.class")
@@ -162,8 +162,13 @@ class ConfigValidator:
             if value is None:
                 values.setdefault(key, ConfigValue(key)).errors.append(NULL_VALUE)
         own = connector.config_def()
+        refused = self._plugins.refused_classes(own, config)
         with connector_code(str(config.get("name")), "validate"):
-            own_values = instance.validate(cast("Mapping[str, str]", config))
+            judged = {key: value for key, value in config.items() if key not in refused}
+            own_values = instance.validate(cast("Mapping[str, str]", judged))
+        for each in own_values:
+            if each.name in refused:
+                each.value, each.errors = config[each.name], [refused[each.name]]
         defined = {key.name: key for key in keys.definition.keys()} | {key.name: key for key in own.keys()}
         sections = [
             connector_section(
@@ -255,7 +260,7 @@ class ConfigValidator:
 
     def _overrides(self, role: Role, config: Config) -> Section:
         prefix, definition = f"{role}.override.", client_config_def(role)
-        allowed = allowed_overrides(self._policy)
+        allowed = allowed_overrides(self._policy, self._worker.raw)
         values = []
         for key, text in config.items():
             if key.startswith(prefix):

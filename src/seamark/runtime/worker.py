@@ -6,7 +6,9 @@ how it is.
 
 from __future__ import annotations
 
+import functools
 import logging
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +29,7 @@ from seamark.errors import AlreadyExistsError, ConfigError, NotFoundError
 from seamark.kafka.admin import Admin
 from seamark.kafka.admin_pool import AdminPool
 from seamark.kafka.clients import effective_client_config
+from seamark.runtime.connector_memory import StoredMemory
 from seamark.runtime.runner import ConnectorRunner, Publish, keep_to_oneself, stage_for
 from seamark.runtime.spark_holder import SparkHolder
 from seamark.runtime.states import ConnectorStatus, State, TargetState
@@ -46,18 +49,34 @@ class Worker:
         """`spark` shares a session that the caller stops; without it the worker starts and stops its own."""
         self.providers = Providers.of(config.raw)
         self.config = _with_defaults(WorkerConfig(_texts(self.providers.resolve(config.raw))))
-        self.plugins = Plugins(config.plugin_path)
+        self.plugins = Plugins(config.plugin_path, config["seamark.plugins.allow"])
         self._owns_spark = not isinstance(spark, SparkHolder)
         self._spark = spark if isinstance(spark, SparkHolder) else SparkHolder(self.config, self.is_spark_used, spark)
-        self._leases = LeaseServer(host=self._lease_host())
-        self._admins = AdminPool()
-        self._watcher = WorkWatcher(admins=self._admins)
+        self._leases = LeaseServer(*self._lease_hosts(), has_tls=self.config.advertised_protocol == "https")
+        self.admins = AdminPool()
+        self._watcher = WorkWatcher(admins=self.admins)
         self._offsets: OffsetStore | None = None
         self._runners: dict[str, ConnectorRunner] = {}
         self._lock = threading.RLock()
 
-    def _lease_host(self) -> str:
-        return self.config.raw.get("spark.driver.host", "127.0.0.1")
+    @functools.cached_property
+    def rest_tls(self) -> ssl.SSLContext | None:
+        """For requests to other workers with https; None if nothing is said about it, then the system's counts."""
+        from seamark.config.tls import Tls
+
+        if self.config.advertised_protocol == "http":
+            return None
+        return Tls(self.config.raw).client_context()
+
+    def _lease_hosts(self) -> tuple[str, str]:
+        """What leases are served on, and the name that executors know it by: as for Spark's driver itself."""
+        known_as = self.config.raw.get("spark.driver.host", "127.0.0.1")
+        return self.config.raw.get("spark.driver.bindAddress", known_as), known_as
+
+    @property
+    def spark_holder(self) -> SparkHolder:
+        """What starts the session, and gives it back."""
+        return self._spark
 
     @property
     def spark(self) -> SparkSession:
@@ -146,13 +165,16 @@ class Worker:
                 config,
                 make_connector=lambda: self.connector_class(config)(),  # noqa: PLW0108 - fails later, as a FAILED connector
                 make_stage=lambda connector, tasks: self._stage(name, config, connector, tasks),
-                watch=lambda stage, wake: self._watcher.add(stage, self._admin_config(name, config), wake),
+                watch=lambda stage, wake: self._watcher.add(stage, self.admin_config(name, config), wake),
                 unwatch=self._watcher.remove,
+                await_engine=self._spark.await_session,
+                is_usable=lambda stage: self._spark.is_current(stage.environment.spark),
                 target=target,
                 known_tasks=known_tasks,
                 publish=publish,
                 retry_timeout_s=self.config.for_connector(config)["seamark.retry.timeout.ms"] / 1000,
                 on_status=on_status,
+                memory=self.memory_of(name, config),
             )
         runner.start()
         return runner
@@ -219,6 +241,8 @@ class Worker:
             ConfigError: a key is missing or wrong.
         """
         connector_class = self.connector_class(config)
+        for key, refusal in self.plugins.refused_classes(connector_class.config_def(), config).items():
+            raise ConfigError(refusal, key=key, value=config[key])
         is_source = issubclass(connector_class, SourceConnector)
         connector_config.check(config, is_source=is_source, plugin=connector_class.config_def())
         for report in connector_class().validate(config):
@@ -276,13 +300,14 @@ class Worker:
     @contextmanager
     def admin_of(self, name: str, config: Mapping[str, str]) -> Iterator[Admin]:
         """An admin client for a connector's Kafka, shared with whoever uses the same."""
-        admin = self._admins.borrow(self._admin_config(name, config))
+        admin = self.admins.borrow(self.admin_config(name, config))
         try:
             yield admin
         finally:
-            self._admins.give_back(admin)
+            self.admins.give_back(admin)
 
-    def _admin_config(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+    def admin_config(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+        """Settings of an admin client for a connector's Kafka, with its resolved config."""
         return effective_client_config("admin", self.config.raw, config, connector_name=name, task=None)
 
     def resolved(self, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
@@ -295,6 +320,10 @@ class Worker:
     def offset_store(self, name: str, config: Mapping[str, str]) -> ConnectorOffsetStore:
         """The store of a source connector with this config, whether it runs here or not; not started."""
         return self._store(name, config)
+
+    def memory_of(self, name: str, config: Mapping[str, str]) -> StoredMemory:
+        """What outlives a source connector with this config."""
+        return StoredMemory(name, lambda: self._store(name, config), self.offsets)
 
     def _store(self, name: str, config: Mapping[str, str]) -> ConnectorOffsetStore:
         return offset_store_for({**config, "name": name}, self.config.raw, self.offsets, self.config.exactly_once)
@@ -312,7 +341,7 @@ class Worker:
             offsets=store,
             plugins=self.plugins,
             leases=self._leases,
-            admins=self._admins,
+            admins=self.admins,
             exactly_once=self.config.exactly_once and isinstance(connector, SourceConnector),
         )
         return stage_for(environment)

@@ -185,3 +185,47 @@ def test_every_metric_is_documented() -> None:
     assert len(families) > 40
     undocumented = {name for name in families if f"`{name}" not in page and not name.endswith("_created")}
     assert not undocumented
+
+
+def test_rates_ratios_and_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(metrics_module.time, "monotonic", lambda: now[0])
+    progress = TaskProgress(0)
+    views = [ConnectorView(view(progress=progress).status, "source", "some.Class", "1.0", (progress,), True)]
+    metrics = Metrics(lambda: views)
+    for second in range(1, 301):
+        now[0] = 100.0 + second
+        progress.records, progress.commits = 50 * second, second
+        metrics.sample()
+    paused = view(state=State.PAUSED, progress=progress)
+    found = samples(metrics)
+    assert found["kafka_connect_source_task_source_record_write_rate", "c", "0"] == pytest.approx(50, rel=0.02)
+    assert found["kafka_connect_source_task_transaction_size_avg", "c", "0"] == 50
+    assert found["kafka_connect_source_task_transaction_size_min", "c", "0"] == 50
+    assert found["kafka_connect_connector_task_running_ratio", "c", "0"] == pytest.approx(1)
+    views[:] = [paused]
+    metrics.sample()
+    now[0] += 60
+    found = samples(metrics)
+    assert found["kafka_connect_connector_task_running_ratio", "c", "0"] == pytest.approx(0.37, abs=0.01)
+    assert found["kafka_connect_connector_task_pause_ratio", "c", "0"] == pytest.approx(0.63, abs=0.01)
+    assert found["kafka_connect_source_task_source_record_write_rate", "c", "0"] < 20
+
+
+def test_commits_and_partitions_of_a_sink_task() -> None:
+    positions = [{"topic": "t", "partition": number, "offset": 1} for number in range(3)]
+    progress = TaskProgress(0, records=5, commits=2, positions=positions)
+    found = samples(Metrics(lambda: [view(kind="sink", progress=progress)]))
+    assert found["kafka_connect_sink_task_partition_count", "c", "0"] == 3
+    assert found["kafka_connect_sink_task_offset_commit_seq_no", "c", "0"] == 2
+    assert found["kafka_connect_sink_task_offset_commit_completion_total", "c", "0"] == 2
+
+
+def test_parts_of_starts_that_failed() -> None:
+    metrics = Metrics(list)
+    for ok in (True, True, True, False):
+        metrics.connector_started(ok=ok)
+    found = samples(metrics)
+    assert found["kafka_connect_worker_connector_startup_attempts_total",] == 4
+    assert found["kafka_connect_worker_connector_startup_success_percentage",] == 0.75
+    assert found["kafka_connect_worker_connector_startup_failure_percentage",] == 0.25

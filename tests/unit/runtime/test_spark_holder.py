@@ -15,7 +15,7 @@ from seamark.runtime.spark_holder import SparkHolder
 
 class _Session:
     def __init__(self) -> None:
-        self.is_stopped = False
+        self.is_stopped = self.is_lost = False
 
     def stop(self) -> None:
         self.is_stopped = True
@@ -31,6 +31,8 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[_Session]:
 
     monkeypatch.setattr(spark_holder, "start_session", start)
     monkeypatch.setattr(spark_holder, "end_jvm", lambda: None)
+    monkeypatch.setattr(spark_holder, "forget_session", lambda: None)
+    monkeypatch.setattr(spark_holder, "is_lost", lambda session: session.is_lost)
     return made
 
 
@@ -57,6 +59,20 @@ def test_unused_spark_is_given_back_and_started_again(
     assert sessions[0].is_stopped
     again: Any = holder.session
     assert again is sessions[1]
+
+
+def test_a_lost_spark_is_replaced(make: Callable[..., SparkHolder], sessions: list[_Session]) -> None:
+    holder = make(lambda: True)
+    holder.start()
+    first: Any = holder.session
+    assert holder.is_current(first)
+    first.is_lost = True
+    assert not holder.is_current(first)
+    second: Any = holder.session
+    assert second is sessions[1]
+    assert holder.is_current(second)
+    assert not holder.is_current(first)
+    assert not first.is_stopped  # there is nothing left to stop
 
 
 def test_used_spark_is_kept_until_it_is_not_used(make: Callable[..., SparkHolder], sessions: list[_Session]) -> None:

@@ -4,6 +4,7 @@ here are the parts that it does not have: connectors of our own, providers, and 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,19 @@ def test_a_connectors_own_checks_and_groups_are_shown() -> None:
     assert infos.error_count == 2
     assert list(infos.groups)[-2:] == ["Limits", "Login"]
     assert infos.name == PICKY
+
+
+def test_a_class_that_is_not_on_the_workers_list_is_not_imported_to_be_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "does_harm.py").write_text("raise SystemExit('it was imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins = Plugins(allowed=["org.apache.kafka.connect.*"])
+    validator = ConfigValidator(plugins, WorkerConfig({"group.id": "g"}))
+    mirror = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "name": "m"}
+    infos = validator.validate({**mirror, "replication.policy.class": "does_harm:Policy"})
+    assert [error for error in infos.errors if "may not be used on this worker" in error]
+    assert "does_harm" not in sys.modules
 
 
 def test_a_connectors_own_definition_wins_over_the_common_one() -> None:
@@ -195,6 +209,20 @@ def test_references_are_resolved_but_what_they_stand_for_is_not_shown(
     assert values(infos)["tasks.max"]["value"] is None
     assert f"Invalid value {config['tasks.max']} for configuration tasks.max" in values(infos)["tasks.max"]["errors"][0]
     assert "very-secret" not in str(infos) + errors_message(infos)
+
+
+@pytest.mark.parametrize("key", ["connector.class", "transforms", "topic"])
+def test_references_are_not_resolved_for_who_may_not_see_secrets(
+    with_secrets: tuple[ConfigValidator, str], key: str
+) -> None:
+    judge, file = with_secrets
+    config = {**source(), key: f"${{f:{file}:topic}}"}
+    try:
+        told = str(judge.validate(config, resolves=False))
+    except BadRequestError as error:
+        told = error.message
+    assert "very-secret" not in told
+    assert config[key] in told
 
 
 def test_what_cannot_be_resolved_is_refused(with_secrets: tuple[ConfigValidator, str]) -> None:
