@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from seamark.errors import AlreadyExistsError, BadRequestError, ConfigError, NotFoundError
+from seamark.rest.identity import NOBODY, Identity
 from seamark.runtime.herder import (
     ConnectorInfo,
     ConnectorProgress,
@@ -44,6 +44,12 @@ class Call:
         headers: lower-case names.
         body: the bytes, not parsed.
         base_url: of this API, as the client wrote it: ``http://host:port``.
+        client: the address that it came from.
+        address: the one that it came from at first, as far as that is known for certain.
+        identity: of the user.
+        request_id: names the request in logs, also where it is sent on to.
+        sign: makes the headers with which a request to another worker (method, URL, body) is one of this user's.
+        notes: what the line that tells of a change should have besides who, when and where.
     """
 
     herder: Herder
@@ -52,6 +58,12 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     base_url: str = ""
+    client: str = ""
+    address: str = ""
+    identity: Identity = NOBODY
+    request_id: str = ""
+    sign: Callable[[str, str, bytes], Mapping[str, str]] = field(default=lambda method, url, body: {}, repr=False)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def connector(self) -> str:
@@ -108,17 +120,6 @@ def empty_answer(status: int) -> Answer:
 def error_answer(status: int, message: str | None, media_type: str | None = JSON) -> Answer:
     """An error in the shape that Connect gives all of them."""
     return Answer(status, to_json({"error_code": status, "message": message}), media_type)
-
-
-def status_of(error: BaseException) -> int:
-    """The HTTP status that stands for an error."""
-    if isinstance(error, RestError):
-        return error.status
-    if isinstance(error, NotFoundError):
-        return 404
-    if isinstance(error, AlreadyExistsError):
-        return 409
-    return 400 if isinstance(error, (BadRequestError, ConfigError)) else 500
 
 
 # shapes

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from seamark.errors import BadRequestError
+from seamark.runtime.offset_requests import OffsetRequest
+from seamark.runtime.request_bodies import parse_request
 from seamark.runtime.states import TargetState
 
 INITIAL_STATES: Final = {
@@ -25,6 +27,7 @@ INITIAL_STATES: Final = {
 MAX_NUMBER_LENGTH: Final = 1000
 NO_OFFSETS: Final = "Partitions / offsets need to be provided for an alter offsets request"
 _BLANKS: Final = "".join(map(chr, range(0x21)))  # what Java's `trim` takes away
+_START: Final = ("offsets", "positions", "clamp")
 _VALUES: Final = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 
 
@@ -35,6 +38,8 @@ class CreateConnectorRequest:
     name: str
     config: dict[str, str | None]
     initial_state: TargetState | None = None
+    start: OffsetRequest | None = None
+    """Where it begins; an addition to what Kafka Connect takes."""
 
 
 class _Number(str):
@@ -50,7 +55,8 @@ class _Integer(_Number):
 def parse_create_request(body: bytes) -> CreateConnectorRequest:
     """The body of `POST /connectors`; a missing name is empty, for the config's validation to find."""
     what = 'a JSON object with "name" and "config"'
-    fields = _bean(_decode(body), "CreateConnectorRequest", ("config", "name", "initial_state"), what, "$")
+    known = ("config", "name", "initial_state", *_START)
+    fields = _bean(_decode(body), "CreateConnectorRequest", known, what, "$")
     if fields is None:
         raise BadRequestError(f"The request has no body: expected {what}")
     name = _text(fields.get("name"), "$.name")
@@ -58,7 +64,10 @@ def parse_create_request(body: bytes) -> CreateConnectorRequest:
     state = _initial_state(fields.get("initial_state"))
     if config is None:
         raise BadRequestError('"config" is missing or null: expected a JSON object with the connector\'s configuration')
-    return CreateConnectorRequest("" if name is None else name.strip(_BLANKS), config, state)
+    start = {key: _numbers(fields[key]) for key in _START if fields.get(key) is not None}
+    return CreateConnectorRequest(
+        "" if name is None else name.strip(_BLANKS), config, state, parse_request(start) if start else None
+    )
 
 
 def parse_config(body: bytes) -> dict[str, str | None]:
@@ -79,12 +88,38 @@ def parse_level(body: bytes) -> str | None:
 
 def parse_offsets(body: bytes) -> list[tuple[dict[str, Any] | None, dict[str, Any] | None]]:
     """Partitions and offsets of `PATCH /connectors/{connector}/offsets`, in order."""
+    return _offsets(_decode(body))
+
+
+def _offsets(value: Any) -> list[tuple[dict[str, Any] | None, dict[str, Any] | None]]:
     what = 'a JSON object with "offsets"'
-    fields = _bean(_decode(body), "ConnectorOffsets", ("offsets",), what, "$")
+    fields = _bean(value, "ConnectorOffsets", ("offsets",), what, "$")
     if fields is None:
         raise BadRequestError(f"The request has no body: expected {what}")
     items = _list(fields.get("offsets"), "$.offsets")
     return [_offset(item, f"$.offsets[{number}]") for number, item in enumerate(_some(items))]
+
+
+def parse_offset_request(body: bytes) -> OffsetRequest:
+    """The body of `PATCH /connectors/{connector}/offsets`: Kafka Connect's, or positions."""
+    value = _decode(body)
+    if isinstance(value, dict) and value.get("positions") is not None:
+        return parse_request(_fields(value, ("positions", "clamp", "offsets"), 'a JSON object with "positions"'))
+    return OffsetRequest(offsets=tuple(_offsets(value)))
+
+
+def parse_fields(body: bytes, known: Sequence[str], expected: str, *, is_optional: bool = False) -> dict[str, Any]:
+    """A JSON object with some of these fields, numbers as numbers. With `is_optional` there may be no body."""
+    return _fields(_decode(body), known, expected, is_optional=is_optional)
+
+
+def _fields(value: Any, known: Sequence[str], expected: str, *, is_optional: bool = False) -> dict[str, Any]:
+    fields = _bean(value, "Request", known, expected, "$")
+    if fields is None:
+        if is_optional:
+            return {}
+        raise BadRequestError(f"The request has no body: expected {expected}")
+    return {key: _numbers(value) for key, value in fields.items()}
 
 
 def parse_task_configs(body: bytes) -> list[dict[str, str]]:

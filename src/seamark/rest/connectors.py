@@ -8,10 +8,13 @@ from typing import Any
 
 from seamark.config.worker import WorkerConfig
 from seamark.errors import BadRequestError, NotFoundError
-from seamark.rest import answers, bodies, schemas, uris
+from seamark.rest import answers, bodies, masking, operation_schemas, schemas, uris
 from seamark.rest.answers import Answer, Call, empty_answer, json_answer
 from seamark.rest.endpoints import Endpoint, Parameter
+from seamark.rest.identity import Role
+from seamark.rest.operations import DRY_RUN, REASON, operations_of, origin_of
 from seamark.runtime.herder import Created, Herder, InternalRequest, RestError
+from seamark.runtime.offset_requests import OffsetRequest
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +32,7 @@ def _list(call: Call) -> Answer:
         return json_answer(call.herder.connectors())
     kinds: dict[str, Callable[[Herder, str], Any]] = {
         "status": lambda herder, name: answers.connector_status(herder.connector_status(name)),
-        "info": lambda herder, name: answers.connector_info(herder.connector_info(name)),
+        "info": lambda herder, name: masking.shown_info(call, answers.connector_info(herder.connector_info(name))),
     }
     wanted = [kind for kind in call.query["expand"] if kind in kinds]
     if len(wanted) < len(call.query["expand"]):
@@ -44,11 +47,11 @@ def _list(call: Call) -> Answer:
 
 
 def _info(call: Call) -> Answer:
-    return json_answer(answers.connector_info(call.herder.connector_info(call.connector)))
+    return json_answer(masking.shown_info(call, answers.connector_info(call.herder.connector_info(call.connector))))
 
 
 def _config(call: Call) -> Answer:
-    return json_answer(call.herder.connector_config(call.connector))
+    return json_answer(masking.shown_config(call, call.herder.connector_config(call.connector)))
 
 
 def _status(call: Call) -> Answer:
@@ -57,6 +60,10 @@ def _status(call: Call) -> Answer:
 
 def _tasks(call: Call) -> Answer:
     tasks = call.herder.task_configs(call.connector)
+    if not masking.sees_secrets(call):
+        # A task's configuration does not name the connector, whose keys of type PASSWORD it may have.
+        kind = call.herder.connector_config(call.connector).get("connector.class")
+        tasks = [(task, masking.shown_task(call, config, kind)) for task, config in tasks]
     return json_answer([{"id": answers.task_id(task), "config": config} for task, config in tasks])
 
 
@@ -91,6 +98,10 @@ def created_answer(base_url: str, created: Created) -> Answer:
 def _create(call: Call) -> Answer:
     request = bodies.parse_create_request(call.body)
     config = _named(request.name, request.config)
+    if request.start is not None:
+        operations = operations_of(call)
+        operations.create(request.name, config, request.initial_state, request.start, origin_of(call))
+        return created_answer(call.base_url, Created(True, call.herder.connector_info(request.name)))
     created = call.herder.put_connector_config(request.name, config, request.initial_state, allow_replace=False)
     return created_answer(call.base_url, Created(True, created.info))
 
@@ -107,6 +118,9 @@ def _patch_config(call: Call) -> Answer:
 
 
 def _delete(call: Call) -> Answer:
+    if call.flag("include_offsets", False):
+        operations_of(call).delete(call.connector, origin_of(call))
+        return empty_answer(204)
     call.herder.delete_connector(call.connector)
     return empty_answer(204)
 
@@ -153,12 +167,28 @@ def _offsets(call: Call) -> Answer:
 
 
 def _alter_offsets(call: Call) -> Answer:
-    offsets = bodies.parse_offsets(call.body)
-    return json_answer({"message": call.herder.alter_connector_offsets(call.connector, offsets)})
+    return _changed(call, bodies.parse_offset_request(call.body))
 
 
 def _reset_offsets(call: Call) -> Answer:
-    return json_answer({"message": call.herder.reset_connector_offsets(call.connector)})
+    return _changed(call, OffsetRequest(is_reset=True))
+
+
+def _changed(call: Call, request: OffsetRequest) -> Answer:
+    name = call.connector
+    if call.flag("dry_run", False):
+        return json_answer(operations_of(call).preview(name, request))
+    if call.herder.operations is None:
+        message = (
+            call.herder.reset_connector_offsets(name)
+            if request.is_reset
+            else call.herder.alter_connector_offsets(name, request.offsets)
+        )
+        return json_answer({"message": message})
+    message, moves = operations_of(call).alter(name, request, origin_of(call))
+    if not request.positions:
+        return json_answer({"message": message})
+    return json_answer({"message": message, "changes": [move.as_json() for move in moves]})
 
 
 # worker to worker
@@ -234,7 +264,14 @@ def endpoints(config: WorkerConfig) -> list[Endpoint]:
             body=schemas.CreateConnectorRequest,
         ),
         Endpoint("GET", CONNECTOR, _info, "A connector", {200: schemas.ConnectorInfo, **unknown}),
-        Endpoint("DELETE", CONNECTOR, _delete, "Delete a connector; its offsets stay", {204: None, **changing}),
+        Endpoint(
+            "DELETE",
+            CONNECTOR,
+            _delete,
+            "Delete a connector; its offsets stay unless it is said",
+            {204: None, **changing},
+            parameters=(Parameter("include_offsets", _FLAG, "`true` to stop it and reset its offsets first"), REASON),
+        ),
         Endpoint("GET", f"{CONNECTOR}/config", _config, "Its configuration", {200: schemas.ConnectorConfig, **unknown}),
         Endpoint(
             "PUT",
@@ -266,10 +303,15 @@ def endpoints(config: WorkerConfig) -> list[Endpoint]:
             "Position, end, lag and rate per partition",
             {200: schemas.ConnectorProgress, **changing},
         ),
-        Endpoint("PUT", f"{CONNECTOR}/pause", _pause, "Pause it", {202: None, **unknown}),
-        Endpoint("PUT", f"{CONNECTOR}/resume", _resume, "Resume it", {202: None, **unknown}),
+        Endpoint("PUT", f"{CONNECTOR}/pause", _pause, "Pause it", {202: None, **unknown}, role=Role.OPERATOR),
+        Endpoint("PUT", f"{CONNECTOR}/resume", _resume, "Resume it", {202: None, **unknown}, role=Role.OPERATOR),
         Endpoint(
-            "PUT", f"{CONNECTOR}/stop", _stop, "Stop it: no tasks, offsets may be changed", {204: None, **changing}
+            "PUT",
+            f"{CONNECTOR}/stop",
+            _stop,
+            "Stop it: no tasks, offsets may be changed",
+            {204: None, **changing},
+            role=Role.OPERATOR,
         ),
         Endpoint(
             "POST",
@@ -278,6 +320,7 @@ def endpoints(config: WorkerConfig) -> list[Endpoint]:
             "Restart it, its tasks, or what has failed of both",
             {202: schemas.ConnectorStateInfo, 204: None, **changing},
             parameters=flags,
+            role=Role.OPERATOR,
         ),
         Endpoint(
             "GET", f"{CONNECTOR}/tasks", _tasks, "Configurations of its tasks", {200: schemas.TaskInfos, **unknown}
@@ -290,7 +333,12 @@ def endpoints(config: WorkerConfig) -> list[Endpoint]:
             {200: schemas.TaskState, **unknown},
         ),
         Endpoint(
-            "POST", f"{CONNECTOR}/tasks/{{task}}/restart", _restart_task, "Restart a task", {204: None, **changing}
+            "POST",
+            f"{CONNECTOR}/tasks/{{task}}/restart",
+            _restart_task,
+            "Restart a task",
+            {204: None, **changing},
+            role=Role.OPERATOR,
         ),
         *_topics_endpoints(config),
         Endpoint("GET", f"{CONNECTOR}/offsets", _offsets, "Its offsets", {200: schemas.ConnectorOffsets, **unknown}),
@@ -299,15 +347,17 @@ def endpoints(config: WorkerConfig) -> list[Endpoint]:
             f"{CONNECTOR}/offsets",
             _alter_offsets,
             "Change offsets while it is stopped; null resets a partition",
-            {200: schemas.Message, **changing},
-            body=schemas.ConnectorOffsets,
+            {200: operation_schemas.OffsetsChanged, **changing},
+            body=schemas.AlterOffsetsRequest,
+            parameters=(DRY_RUN, REASON),
         ),
         Endpoint(
             "DELETE",
             f"{CONNECTOR}/offsets",
             _reset_offsets,
             "Reset all offsets while it is stopped",
-            {200: schemas.Message, **changing},
+            {200: operation_schemas.OffsetsChanged, **changing},
+            parameters=(DRY_RUN, REASON),
         ),
         Endpoint(
             "POST",
@@ -318,6 +368,7 @@ def endpoints(config: WorkerConfig) -> list[Endpoint]:
             body=schemas.TaskConfigs,
             checks_content_type=False,
             tag="internal",
+            role=Role.ANYONE,  # a signature shows whether it is a worker
         ),
         Endpoint(
             "PUT",
@@ -327,5 +378,6 @@ def endpoints(config: WorkerConfig) -> list[Endpoint]:
             {204: None, 403: error, 503: error, **changing},
             checks_content_type=False,
             tag="internal",
+            role=Role.ANYONE,  # a signature shows whether it is a worker
         ),
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seamark.rest.answers import Answer, Call
+from seamark.rest.identity import Role, role_by_method
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Endpoint:
         checks_accept: whether a client that does not accept JSON is refused.
         is_light: answered even while all threads are busy.
         tag: groups endpoints in the documentation.
+        role: what a user needs to be; by default a viewer for GET and an editor for everything else.
+        role_of: for an endpoint that does several things, what this request needs; at least `role`.
     """
 
     method: str
@@ -47,3 +50,10 @@ class Endpoint:
     checks_accept: bool = True
     is_light: bool = False
     tag: str = field(default="connectors")
+    role: Role | None = None
+    role_of: Callable[[Call], Role] | None = None
+
+    @property
+    def needs(self) -> Role:
+        """The least role with which it may be asked."""
+        return self.role or role_by_method(self.method)

@@ -14,6 +14,7 @@ from typing import Protocol
 from seamark.rest import uris
 from seamark.rest.answers import Answer, Call, empty_answer, error_answer
 from seamark.rest.connectors import SIGNATURE, SIGNATURE_ALGORITHM
+from seamark.rest.sessions import TOKEN_PREFIX
 from seamark.runtime.herder import CONFLICT, NO_LEADER, ForwardError, RestError
 
 _COPIED = ("authorization", SIGNATURE, SIGNATURE_ALGORITHM)
@@ -52,10 +53,20 @@ def forward(error: ForwardError, call: Call, method: str, target: str, forwarder
     query = [(name, value) for name, values in call.query.items() for value in values if name != "forward"]
     query.append(("forward", "true" if call.forward is None else "false"))
     url = f"{error.url.rstrip('/')}{target}?{urllib.parse.urlencode(query)}"
-    headers = {name: call.headers[name] for name in _COPIED if name in call.headers}
+    headers = {**identity_headers(call), **call.sign(method, url, call.body)}
     if call.body:
         headers["content-type"] = "application/json"
     return _relayed(call, *forwarder(method, url, call.body, headers))
+
+
+def identity_headers(call: Call) -> dict[str, str]:
+    """What tells another worker who asks."""
+    headers = {name: call.headers[name] for name in _COPIED if name in call.headers}
+    if headers.get("authorization", "").startswith(f"Bearer {TOKEN_PREFIX}"):
+        del headers["authorization"]  # counts in this process alone, and is nobody else's business
+    if client := call.headers.get("x-forwarded-for") or call.client:
+        headers["x-forwarded-for"] = client
+    return headers
 
 
 def _relayed(call: Call, status: int, content: bytes) -> Answer:
@@ -66,4 +77,6 @@ def _relayed(call: Call, status: int, content: bytes) -> Answer:
     headers = {}
     if status == 201:
         headers["Location"] = call.base_url + uris.connector_path(json.loads(content)["name"])
+    elif status == 202 and "id" in (begun := json.loads(content)):
+        headers["Location"] = f"{call.base_url}/operations/{begun['id']}"
     return Answer(status, content, headers=headers)

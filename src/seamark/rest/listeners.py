@@ -9,9 +9,10 @@ from typing import Final
 
 from seamark.config.rest_keys import Listener
 from seamark.config.worker import WorkerConfig
-from seamark.errors import ConnectError
+from seamark.errors import ConfigError, ConnectError
 
 _BACKLOG: Final = 1024
+_USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
 def open_listener(listener: Listener) -> socket.socket:
@@ -48,11 +49,26 @@ def advertised_address(config: WorkerConfig, listeners: Sequence[tuple[Listener,
     Args:
         config: of the worker.
         listeners: each with the port that it got.
+
+    Raises:
+        ConfigError: none of them has the protocol that other workers are to use.
     """
-    listener, port = listeners[0]
-    host = config["rest.advertised.host.name"] or listener.host or _own_address()
-    advertised_port = config["rest.advertised.port"]
-    return host, port if advertised_port is None else int(advertised_port)
+    host, port, protocol = (
+        config["rest.advertised.host.name"],
+        config["rest.advertised.port"],
+        config.advertised_protocol,
+    )
+    found = next((each for each in listeners if each[0].protocol == protocol), None)
+    if found is None:  # something in front of the worker speaks it
+        if not host:
+            raise ConfigError(
+                f"rest.advertised.listener={protocol} needs a listener with {protocol}, or rest.advertised.host.name "
+                "of what is in front of the worker",
+                key="rest.advertised.listener",
+                value=protocol,
+            )
+        return host, _USUAL_PORTS[protocol] if port is None else int(port)
+    return host or found[0].host or _own_address(), found[1] if port is None else int(port)
 
 
 def host_and_port(host: str, port: int) -> str:

@@ -101,14 +101,24 @@ def _without_body(send: Send) -> Send:
     return only_headers
 
 
-class CrossOrigin:
-    """Lets browsers use the API from pages of other origins. Each allowed origin is a Java pattern, or ``*``."""
+class OriginPatterns:
+    """The origins of `access.control.allow.origin`: each is a Java pattern, or ``*``."""
 
-    def __init__(self, app: ASGIApp, origins: str, methods: str) -> None:
-        self._app = app
+    def __init__(self, origins: str) -> None:
         items = [origin for origin in split_csv(origins) if origin]
         self._is_any = "*" in items
         self._patterns = [_pattern(origin) for origin in items if origin != "*"]
+
+    def allows(self, origin: str) -> bool:
+        """Whether one matches."""
+        return self._is_any or any(pattern.fullmatch(each) for each in origin.split() for pattern in self._patterns)
+
+
+class CrossOrigin:
+    """Lets browsers use the API from pages of other origins; `headers` are those that their requests may have."""
+
+    def __init__(self, app: ASGIApp, origins: str, methods: str, headers: str = "Content-Type") -> None:
+        self._app, self._origins, self._allowed_headers = app, OriginPatterns(origins), headers
         self._allowed_methods = ",".join(split_csv(methods)) or "GET,POST,HEAD"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,11 +128,11 @@ class CrossOrigin:
         request = headers_of(scope)
         origin = request.get("origin")
         added = {"Vary": "Origin"}
-        if origin is not None and self._is_allowed(origin):
+        if origin is not None and self._origins.allows(origin):
             added["Access-Control-Allow-Origin"] = origin
             if scope["method"] == "OPTIONS" and "access-control-request-method" in request:
                 added["Access-Control-Allow-Methods"] = self._allowed_methods
-                added["Access-Control-Allow-Headers"] = "Content-Type"
+                added["Access-Control-Allow-Headers"] = self._allowed_headers
                 added["Access-Control-Max-Age"] = str(_PREFLIGHT_S)
 
         async def with_headers(message: Message) -> None:
@@ -133,9 +143,6 @@ class CrossOrigin:
             await send(message)
 
         await self._app(scope, receive, with_headers)
-
-    def _is_allowed(self, origin: str) -> bool:
-        return self._is_any or any(pattern.fullmatch(each) for each in origin.split() for pattern in self._patterns)
 
 
 def _pattern(origin: str) -> re.Pattern[str]:

@@ -21,6 +21,7 @@ _PATH_PARAMETERS: Final = {
     "task": ("The task's number", {"type": "integer", "format": "int32", "minimum": -(2**31), "maximum": 2**31 - 1}),
     "plugin": ("Class, simple class name or alias", _NAME),
     "logger": ("The logger's name, or `root`", _NAME),
+    "operation": ("The id of an operation", _NAME),
 }
 _WORDS: Final = {
     200: "Done",

@@ -6,6 +6,8 @@ from seamark.errors import BadRequestError
 from seamark.rest import bodies, schemas
 from seamark.rest.answers import Answer, Call, json_answer
 from seamark.rest.endpoints import Endpoint, Parameter
+from seamark.rest.identity import Role
+from seamark.rest.masking import sees_secrets
 from seamark.runtime.herder import RestError
 
 PLUGINS = "/connector-plugins"
@@ -34,7 +36,8 @@ def _validate(call: Call) -> Answer:
     if included is not None and not _without_suffix(included).endswith(_without_suffix(plugin)):
         raise BadRequestError(f"Included connector type {included} does not match request type {plugin}")
     try:
-        found = call.herder.validate_config(config)
+        # What references stand for comes out in many places of an answer; who may not see it does not have it resolved.
+        found = call.herder.validate_config(config, resolves=sees_secrets(call))
     except BadRequestError as error:
         raise RestError(500, _NOT_UNWRAPPED + error.message) from error
     return json_answer(
@@ -76,5 +79,6 @@ def endpoints() -> list[Endpoint]:
             {200: schemas.ConfigInfos},
             body=schemas.Config,
             tag="plugins",
+            role=Role.VIEWER,
         ),
     ]

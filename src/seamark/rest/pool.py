@@ -44,6 +44,8 @@ class DaemonPool:
                 result = call()
             except Exception as raised:
                 error = raised
+            except BaseException as raised:  # it would end this thread, and leave the caller waiting
+                error = RuntimeError(f"{type(raised).__name__}: {raised}")
             # The loop may have been closed meanwhile: then nobody waits.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, result, error)

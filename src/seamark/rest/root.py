@@ -9,6 +9,7 @@ from importlib import metadata
 from seamark.rest import schemas
 from seamark.rest.answers import Answer, Call, json_answer
 from seamark.rest.endpoints import Endpoint
+from seamark.rest.identity import Role
 
 CONNECT_VERSION = "4.2.0"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -61,6 +62,7 @@ def endpoints(health_timeout_s: float, render_metrics: Callable[[], bytes] | Non
             checks_content_type=False,
             is_light=True,
             tag="worker",
+            role=Role.ANYONE,
         ),
     ]
     if render_metrics is not None:

@@ -52,6 +52,11 @@ class CreateConnectorRequest(BaseModel):
     name: str | None = Field(default=None, description="Blanks around it are removed.")
     config: Config
     initial_state: str | None = Field(default=None, description="RUNNING, PAUSED or STOPPED, in any case.")
+    offsets: list[ConnectorOffset] | None = Field(default=None, description="Where it begins.")
+    positions: str | int | dict[str, str | int] | None = Field(
+        default=None, description="The same as positions, such as `latest` or `-2h`."
+    )
+    clamp: bool | None = Field(default=None, description="Go to the nearest position there is, instead of refusing.")
 
 
 class ConnectorTaskId(BaseModel):
@@ -151,6 +156,15 @@ class ConnectorOffsets(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     offsets: list[ConnectorOffset]
+
+
+class AlterOffsetsRequest(BaseModel):
+    """New offsets, or positions such as `earliest`, `-2h` or `{"orders": "+10"}`; one of the two."""
+
+    model_config = ConfigDict(extra="forbid")
+    offsets: list[ConnectorOffset] | None = None
+    positions: str | int | dict[str, str | int] | None = None
+    clamp: bool | None = Field(default=None, description="Go to the nearest position there is, instead of refusing.")
 
 
 class PartitionProgress(BaseModel):

@@ -5,25 +5,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from seamark.config.rest_keys import parse_listener
+from seamark.config.rest_keys import PROTOCOLS, Listener, parse_listener
+from seamark.config.tls import ADMIN_PREFIX, LISTENERS_PREFIX, Tls
 from seamark.config.worker import WorkerConfig
 from seamark.errors import ConnectError
+from seamark.rest.access import Access
 from seamark.rest.app import Observer, create_admin_app, create_app
 from seamark.rest.forward import Forwarder
 from seamark.rest.listeners import advertised_address, host_and_port, open_listener
+from seamark.rest.page_access import PageSessions
 from seamark.runtime.herder import HEALTH_TIMEOUT_S, REQUEST_TIMEOUT_S, Herder
 
 log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S: Final = 60.0
 _START_TIMEOUT_S: Final = 30.0
+_KEEP_ALIVE_S: Final = 75  # longer than clients keep a connection: whoever closes it may do so in the face of a request
 
 
 class RestServer:
@@ -46,9 +51,14 @@ class RestServer:
         self._config = config
         self._listeners = [parse_listener(text) for text in config["listeners"]]
         self._admin_listeners = [parse_listener(text, "admin.listeners") for text in config["admin.listeners"] or ()]
+        self._tls: Tls | None = None
+        self._contexts: dict[str, ssl.SSLContext | None] = {}
+        self._make_contexts()
         self._sockets: list[socket.socket] = []
         self._admin_sockets: list[socket.socket] = []
         self._servers: list[uvicorn.Server] = []
+        self.sessions: PageSessions | None = None
+        """Of users of the web page, from the start on; None if nobody has to log in."""
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
 
@@ -85,12 +95,17 @@ class RestServer:
     @property
     def advertised_url(self) -> str:
         """What other workers are told, with a slash at its end as a Java worker has it."""
-        return f"http://{self.worker_id}/"
+        return f"{self._config.advertised_protocol}://{self.worker_id}/"
 
     @property
     def url(self) -> str:
         """For a client on this machine."""
-        return _local_url(self._listeners[0].host, self.ports[0])
+        return _local_url(self._listeners[0], self.ports[0])
+
+    @property
+    def own_context(self) -> ssl.SSLContext | None:
+        """For requests of this process to `url`, if that has https: they are for this worker, whatever its names."""
+        return None if self._tls is None or self._listeners[0].protocol == "http" else self._tls.own_context()
 
     @property
     def admin_url(self) -> str | None:
@@ -99,7 +114,7 @@ class RestServer:
             return self.url
         if not self._admin_listeners:
             return None
-        return _local_url(self._admin_listeners[0].host, self.admin_ports[0])
+        return _local_url(self._admin_listeners[0], self.admin_ports[0])
 
     def start(
         self,
@@ -110,12 +125,16 @@ class RestServer:
         observe: Observer | None = None,
         request_timeout_s: float = REQUEST_TIMEOUT_S,
         health_timeout_s: float = HEALTH_TIMEOUT_S,
+        page: Callable[[ASGIApp], ASGIApp] | None = None,
     ) -> None:
-        """Serve requests; returns when they are. The arguments are those of `create_app`.
+        """Serve requests; returns when they are. `page` adds a web page; other arguments are those of `create_app`.
 
         Raises:
             ConnectError: `bind` was not called, or the server did not start.
+            ConfigError: what says who may use it is wrong.
         """
+        access = Access(self._config, herder)
+        self.sessions = PageSessions(access) if access.is_on else None
         app = create_app(
             herder,
             self._config,
@@ -124,11 +143,18 @@ class RestServer:
             observe=observe,
             request_timeout_s=request_timeout_s,
             health_timeout_s=health_timeout_s,
+            access=access,
         )
         admin = None
         if self._admin_sockets:
-            admin = create_admin_app(herder, self._config, observe=observe, request_timeout_s=request_timeout_s)
-        self.serve(app, admin)
+            admin = create_admin_app(
+                herder,
+                self._config,
+                observe=observe,
+                request_timeout_s=request_timeout_s,
+                access=access,
+            )
+        self.serve(app if page is None else page(app), admin)
 
     def serve(self, app: ASGIApp, admin: ASGIApp | None = None) -> None:
         """Serve an application on `listeners`, and another one on `admin.listeners`; returns when they are served.
@@ -138,9 +164,9 @@ class RestServer:
         """
         if self._thread is not None:
             raise ConnectError("The REST server runs already")
-        served = [(_server(app), self._bound(self._sockets))]
+        served = self._served(app, self._listeners, self._bound(self._sockets), LISTENERS_PREFIX)
         if admin is not None:
-            served.append((_server(admin), self._admin_sockets))
+            served += self._served(admin, self._admin_listeners, self._admin_sockets, ADMIN_PREFIX)
         self._servers = [server for server, _ in served]
         is_started = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(served, is_started), name="rest-server", daemon=True)
@@ -160,6 +186,25 @@ class RestServer:
             thread.join(timeout_s + 5)
         self._servers = []
         self._close()
+
+    def _make_contexts(self) -> None:
+        """Raises ConfigError if the settings of TLS are wrong; nothing is held yet."""
+        if any(each.protocol == "https" for each in self._listeners):
+            self._tls = Tls(self._config.raw)
+            self._contexts[LISTENERS_PREFIX] = self._tls.server_context()
+        if any(each.protocol == "https" for each in self._admin_listeners):
+            self._contexts[ADMIN_PREFIX] = Tls(self._config.raw, ADMIN_PREFIX).server_context()
+
+    def _served(
+        self, app: ASGIApp, listeners: Sequence[Listener], sockets: Sequence[socket.socket], prefix: str
+    ) -> list[tuple[uvicorn.Server, list[socket.socket]]]:
+        """A server for each protocol that the listeners have."""
+        found = []
+        for protocol in PROTOCOLS:
+            own = [each for listener, each in zip(listeners, sockets, strict=True) if listener.protocol == protocol]
+            if own:
+                found.append((_server(app, self._contexts[prefix] if protocol == "https" else None), own))
+        return found
 
     def _run(self, served: Sequence[tuple[uvicorn.Server, list[socket.socket]]], is_started: threading.Event) -> None:
         async def serve() -> None:
@@ -188,22 +233,32 @@ class RestServer:
         self._sockets, self._admin_sockets = [], []
 
 
-def _server(app: ASGIApp) -> uvicorn.Server:
+def _websocket(**settings: Any) -> asyncio.Protocol:
+    """What serves a WebSocket, which only the web page has; loaded for the first one."""
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+    return WebSocketsSansIOProtocol(**settings)
+
+
+def _server(app: ASGIApp, tls: ssl.SSLContext | None = None) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,
             http="httptools",
-            ws="none",
+            ws=_websocket,  # type: ignore[arg-type]  # all that is asked of a class is to be called
             loop="asyncio",
             lifespan="off",
             log_config=None,
             log_level="error",
             access_log=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
             server_header=False,
             proxy_headers=False,
+            ssl_context_factory=None if tls is None else lambda config, default: tls,
         )
     )
 
 
-def _local_url(host: str, port: int) -> str:
-    return f"http://{host_and_port('127.0.0.1' if host in ('', '0.0.0.0', '::') else host, port)}"  # noqa: S104
+def _local_url(listener: Listener, port: int) -> str:
+    host = "127.0.0.1" if listener.host in ("", "0.0.0.0", "::") else listener.host  # noqa: S104
+    return f"{listener.protocol}://{host_and_port(host, port)}"

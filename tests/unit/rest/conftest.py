@@ -32,7 +32,7 @@ def shared_client(shared_herder: MemoryHerder) -> Iterator[httpx.Client]:
     server = RestServer(WorkerConfig({"listeners": "http://127.0.0.1:0"}))
     server.bind()
     server.start(shared_herder)
-    with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as client:
+    with httpx.Client(base_url=server.url, timeout=60, trust_env=False, verify=False) as client:
         yield client
     server.stop(5)
 
@@ -54,7 +54,7 @@ def serve(herder: MemoryHerder) -> Iterator[Serve]:
         server.bind()
         server.start(herder, **arguments)
         servers.append(server)
-        clients.append(httpx.Client(base_url=server.url, timeout=60, trust_env=False))
+        clients.append(httpx.Client(base_url=server.url, timeout=60, trust_env=False, verify=False))
         return clients[-1]
 
     yield start

@@ -190,7 +190,7 @@ class MemoryHerder(Herder):
         self._called("plugin_config", plugin, version)
         raise NotFoundError(f"Unknown plugin {plugin}.")
 
-    def validate_config(self, config: Mapping[str, str | None]) -> ConfigInfos:
+    def validate_config(self, config: Mapping[str, str | None], *, resolves: bool = True) -> ConfigInfos:
         self._called("validate", dict(config))
         if "connector.class" not in config:
             raise BadRequestError("Connector config {} contains no connector type")

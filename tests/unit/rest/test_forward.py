@@ -33,7 +33,7 @@ def test_the_request_is_sent_on_as_it_came(serve: Any, herder: MemoryHerder) -> 
     )
     assert (answer.status_code, answer.content) == (202, b'{"a":1}')
     url = "http://leader:8083/connectors/a%20b/restart?includeTasks=true&onlyFailed=x%26y&forward=true"
-    assert leader.requests == [("POST", url, b"", {"authorization": "Basic x"})]
+    assert leader.requests == [("POST", url, b"", {"authorization": "Basic x", "x-forwarded-for": "127.0.0.1"})]
 
 
 def test_a_body_is_sent_on(serve: Any, herder: MemoryHerder) -> None:
@@ -45,7 +45,7 @@ def test_a_body_is_sent_on(serve: Any, herder: MemoryHerder) -> None:
     assert answer.headers["location"] == f"http://127.0.0.1:{client.base_url.port}/connectors/x%20y"
     [(_, url, body, headers)] = leader.requests
     assert (url, body) == ("http://leader:8083/connectors?forward=true", b'{ "config": {} }')
-    assert headers == {"content-type": "application/json"}
+    assert headers == {"content-type": "application/json", "x-forwarded-for": "127.0.0.1"}
 
 
 def test_a_bad_body_is_not_sent_on(serve: Any, herder: MemoryHerder) -> None:
