@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 START_FAILED, OTHER_ERROR = 3, 2
 WATCH_S = 0.5
 LOOPBACK = "http://127.0.0.1:0"
+_REST_PREFIXES = ("listeners", "rest.", "admin.listeners", "ssl.", "config.providers")
 
 
 def register(app: typer.Typer) -> None:
@@ -73,7 +74,7 @@ def _run(properties: Path, targets: Sequence[str], stopping: threading.Event, is
         raise ConfigError(f"--clusters names {', '.join(sorted(unknown))}; the file's are {', '.join(maker.clusters)}.")
     flows = maker.flows(targets)
     logs.configure(logging.INFO, raw.get("seamark.log.format", "text"))
-    rest = {key: value for key, value in raw.items() if key.startswith(("listeners", "rest.", "admin.listeners"))}
+    rest = {key: value for key, value in raw.items() if key.startswith(_REST_PREFIXES)}
     if not maker.is_internal_rest_enabled:
         # Other nodes have no business here; a client on this machine may look and help.
         rest.setdefault("listeners", LOOPBACK)
@@ -81,7 +82,7 @@ def _run(properties: Path, targets: Sequence[str], stopping: threading.Event, is
         server = RestServer(WorkerConfig({"bootstrap.servers": "unused", **rest}))
         server.bind()
         stack.callback(server.stop, 5.0)
-        running = _start(maker, flows, raw, server, stack)
+        running = _start(maker, flows, raw, rest, server, stack)
         is_started.set()
         note(f"REST API at {server.url}; flows: {', '.join(map(str, flows))}")
         while not stopping.wait(WATCH_S):
@@ -124,29 +125,42 @@ def _start(
     maker: MirrorMakerConfig,
     flows: Sequence[SourceAndTarget],
     raw: dict[str, str],
+    rest: dict[str, str],
     server: RestServer,
     stack: ExitStack,
 ) -> _Running:
     from starlette.types import ASGIApp
 
+    from seamark.config.tls_keys import as_prefixed
     from seamark.config.worker import WorkerConfig
+    from seamark.engine import tracing
     from seamark.engine.session import end_jvm
     from seamark.mirror.maker_config import CONNECTORS
+    from seamark.rest.access import Access
     from seamark.rest.app import create_app
     from seamark.rest.flows import FlowsApp, flow_path
-    from seamark.runtime import mirror_metrics
+    from seamark.rest.page_access import PageSessions
     from seamark.runtime.distributed import DistributedHerder
-    from seamark.runtime.metrics import Metrics
     from seamark.runtime.mirror_flow import FlowConnectors
+    from seamark.runtime.monitoring import monitor
     from seamark.runtime.worker import Worker
+    from seamark.web.mounting import PageApp
+    from seamark.web.site import Site
 
-    spark_settings = {key: value for key, value in raw.items() if key.startswith(("spark.", "seamark."))}
-    configs = {flow: WorkerConfig({**spark_settings, **maker.worker_config(flow)}) for flow in flows}
+    spark_settings = {
+        key: value for key, value in raw.items() if key.startswith(("spark.", "seamark.", "rest.extension."))
+    }
+    # Of a flow's own settings `ssl.*` is for its Kafka.
+    shared = {**spark_settings, **as_prefixed(rest)}
+    configs = {flow: WorkerConfig({**shared, **maker.worker_config(flow)}) for flow in flows}
     running = _Running(configs[flows[0]])
+    stack.callback(tracing.start(configs[flows[0]], server.worker_id))
     stack.callback(end_jvm)
     stack.callback(running.spark.stop)
     running.spark.start()
     apps: dict[tuple[str, str], ASGIApp] = {}
+    pages = {str(flow): f"{flow_path(flow.source, flow.target)}/ui/" for flow in flows}
+    access: Access | None = None
     for flow, config in configs.items():
         worker = Worker(config, spark=running.spark)
         running.workers.append(worker)
@@ -155,20 +169,26 @@ def _start(
         url = server.advertised_url.rstrip("/") + flow_path(flow.source, flow.target)
         herder = DistributedHerder(worker, server.worker_id, url)
         stack.callback(herder.stop)
-        metrics = herder.metrics = Metrics(herder.views, lambda name, at=herder: at.connector_progress(name).partitions)  # type: ignore[misc]
-        mirror_metrics.register(metrics, herder)
-        apps[flow.source, flow.target] = create_app(
+        metrics = monitor(herder)
+        access = Access(config, herder)  # the last one lets users in to what is of no flow
+        app = create_app(
             herder,
             config,
             forwarder=herder.forwarder,
             render_metrics=metrics.render,
             observe=metrics.observe_request,
+            access=access,
+        )
+        path = flow_path(flow.source, flow.target)
+        sessions = PageSessions(access) if access.is_on else None
+        apps[flow.source, flow.target] = PageApp(
+            app, Site(server.url + path, path, sessions, pages, verify=server.own_context or True)
         )
         connectors = FlowConnectors(
             str(flow), herder, {name: maker.connector_config(flow, name) for name in CONNECTORS}
         )
         running.herders[str(flow)], running.connectors[str(flow)] = herder, connectors
-    server.serve(FlowsApp(apps, running.problems, running.mirrors))
+    server.serve(FlowsApp(apps, running.problems, running.mirrors, access))
     with ThreadPoolExecutor(len(flows), "start-flow") as pool:  # each joins its group, which takes seconds
         list(pool.map(lambda herder: herder.start(), running.herders.values()))
     for connectors in running.connectors.values():

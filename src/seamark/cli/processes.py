@@ -50,25 +50,32 @@ def start_worker(
     wait_for_spark: bool = False,
 ) -> RunningWorker:
     """Start a worker with its REST API; what it holds is released with the stack, last first."""
+    from seamark.engine import tracing
     from seamark.engine.session import end_jvm
     from seamark.rest.server import RestServer
-    from seamark.runtime import mirror_metrics
-    from seamark.runtime.metrics import Metrics
+    from seamark.runtime.monitoring import monitor
     from seamark.runtime.worker import Worker
+    from seamark.web.mounting import PageApp
+    from seamark.web.site import Site
 
     server = RestServer(config)
     server.bind()
     stack.callback(server.stop, 5.0)
+    stack.callback(tracing.start(config, server.worker_id))
     worker = Worker(config)
     stack.callback(end_jvm)
     stack.callback(worker.stop)
     worker.start(wait_for_spark=wait_for_spark)
     herder = make_herder(worker, server)
     stack.callback(herder.stop)
-    metrics = Metrics(herder.views, lambda name: herder.connector_progress(name).partitions)
-    herder.metrics = metrics
-    mirror_metrics.register(metrics, herder)
-    server.start(herder, forwarder=herder.forwarder, render_metrics=metrics.render, observe=metrics.observe_request)
+    metrics = monitor(herder)
+    server.start(
+        herder,
+        forwarder=herder.forwarder,
+        render_metrics=metrics.render,
+        observe=metrics.observe_request,
+        page=lambda app: PageApp(app, Site(server.url, sessions=server.sessions, verify=server.own_context or True)),
+    )
     herder.start()
     return RunningWorker(worker, herder, server)
 

@@ -34,8 +34,15 @@ class RestClient:
     def __init__(self, url: str) -> None:
         import httpx
 
+        from seamark.cli import certificates, credentials
+
         self.url = url.rstrip("/")
-        self._http: httpx.Client = httpx.Client(timeout=TIMEOUT_S)
+        given = credentials.of_command_line() or credentials.of_environment() or credentials.Credentials()
+        headers = {} if given.token is None else {"Authorization": f"Bearer {given.token}"}
+        trusted = certificates.of_command_line() or certificates.of_environment()
+        self._http: httpx.Client = httpx.Client(
+            timeout=TIMEOUT_S, auth=given.auth, headers=headers, verify=trusted.verify()
+        )
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM for commands that run until they are told to stop."""
+"""Ctrl-C and SIGTERM, for commands that run until they are told to stop and for those that must not just end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Final
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -44,3 +45,17 @@ def run_until_told(work: Callable[[threading.Event], None]) -> None:
         signal.signal(number, handle)
     threading.Thread(target=run, name="command", daemon=True).start()
     ended.result()
+
+
+@contextmanager
+def undone_when_terminated() -> Iterator[None]:
+    """Let SIGTERM end what is inside as Ctrl-C does, with everything that is to be done at its end."""
+
+    def handle(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -131,6 +131,7 @@ class _Up:
     def _tell_where(self, running: RunningWorker, pipeline: ExamplePipeline | None) -> None:
         out, worker = self._out, running.worker
         out.print()
+        out.print(f"Web page         {running.server.url}/ui/")
         out.print(f"REST API         {running.server.url}  (try curl {running.server.url}/connectors?expand=status)")
         out.print(f"Kafka            {worker.config.bootstrap_servers}")
         out.print(f"Spark            {worker.spark.sparkContext.master}, version {worker.spark.version}")
