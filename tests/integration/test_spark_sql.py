@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from fixtures.drivers import PLUGINS, run_deadly_driver
+from fixtures.drivers import PLUGINS, Doomed, run_deadly_drivers
 from fixtures.frame_data import JSON, STRING, Kept, KeptTyped, Rows, messages, produce, run_once, transforms
 from fixtures.spark import Frames, run_until_idle
 from fixtures.worker import MakeWorker, Topics
@@ -190,27 +190,6 @@ def test_dead_letters_of_transforms_on_both_sides_of_a_query(frames: Make, topic
     assert sum(task.errors.get("total_records_skipped", 0) for task in stage.progress()) == 2
 
 
-@pytest.mark.parametrize("die", ["begin_batch:after", "write_batch:after"])
-def test_files_of_a_queried_batch_of_a_killed_driver_hold_each_record_once(
-    frames: Make, topic_name: str, tmp_path: Path, die: str
-) -> None:
-    world = frames(seamark_batch_max_records="100")
-    topic = world.topic(partitions=2)
-    produce(world, topic, [(str(n).encode(), b'{"n": %d}' % n) for n in range(250)])
-    config = {
-        "topics": topic,
-        "path": str(tmp_path / "out"),
-        **SINK,
-        **transforms(sql("SELECT n + 1 AS m FROM records")),
-    }
-    parquet = "seamark.connectors.parquet_sink:ParquetSinkConnector"
-    run_deadly_driver(world, {"name": topic_name, "connector.class": parquet, **config}, die)
-    run_until_idle(world.stage(ParquetSinkConnector(), topic_name, **config))
-    files = [file for file in (tmp_path / "out").rglob("batch-*.parquet")]
-    found = [row["value"]["m"] for file in files for row in pq.ParquetFile(file).read().to_pylist()]
-    assert sorted(found) == list(range(1, 251))
-
-
 # sources
 
 
@@ -246,25 +225,61 @@ def test_a_sources_rows_go_through_transforms_and_query(
     assert sum(task.records for task in stage.progress()) == 500
 
 
-@pytest.mark.parametrize("query", [NARROW, WIDE], ids=["narrow", "wide"])
-@pytest.mark.parametrize("die", ["begin_batch:after", "write_batch:after"])
-def test_with_a_query_each_row_is_still_written_once(frames: Make, topic_name: str, query: str, die: str) -> None:
-    world = frames(plugin_path=str(PLUGINS), seamark_batch_max_records="400")
-    topic = world.topic(partitions=2)
-    config = sourced(topic, query, before=HOIST)
-    run_deadly_driver(world, {"name": topic_name, "connector.class": "frame_plugins:NumbersSource", **config}, die)
-    run_until_idle(world.stage(NumbersSource(), topic_name, **config))
-    assert sorted(json.loads(value)["n"] for value in world.values(topic)) == list(range(0, 1000, 2))
+# killed drivers
+
+STEPS = ["begin_batch:after", "write_batch:after"]
+QUERIES = {"narrow": NARROW, "wide": WIDE}
+Killed = dict[tuple[str, str], tuple[Frames, str, dict[str, str]]]
 
 
-def test_a_batch_that_was_begun_is_not_replayed_with_a_query_that_deals_its_rows_otherwise(
-    frames: Make, topic_name: str
-) -> None:
-    world = frames(plugin_path=str(PLUGINS))
-    topic = world.topic(partitions=2)
-    order = {"name": topic_name, "connector.class": "frame_plugins:NumbersSource"}
-    run_deadly_driver(world, {**order, **sourced(topic, NARROW, before=HOIST)}, "begin_batch:after")
-    outcome = world.stage(NumbersSource(), topic_name, **sourced(topic, WIDE, before=HOIST)).run()
+@pytest.fixture(scope="module")
+def killed(module_frames: Make, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """Worlds, names and configs of sources and sinks with a query whose driver was killed at a step."""
+    scenes: Killed = {}
+    doomed = []
+    wanted = [(kind, step) for kind in QUERIES for step in STEPS] + [("dealt otherwise", "begin_batch:after")]
+    for kind, step in wanted:
+        world = module_frames(plugin_path=str(PLUGINS), seamark_batch_max_records="400")
+        topic = world.topic(partitions=2)
+        config = sourced(topic, QUERIES.get(kind, NARROW), before=HOIST)
+        scenes[kind, step] = (world, f"killed-{topic}", config)
+        order = {"name": f"killed-{topic}", "connector.class": "frame_plugins:NumbersSource", **config}
+        doomed.append(Doomed(world, order, step))
+    for step in STEPS:
+        world = module_frames(seamark_batch_max_records="100")
+        topic = world.topic(partitions=2)
+        produce(world, topic, [(str(n).encode(), b'{"n": %d}' % n) for n in range(250)])
+        path = tmp_path_factory.mktemp("killed") / "out"
+        query = transforms(sql("SELECT n + 1 AS m FROM records"))
+        config = {"topics": topic, "path": str(path), **SINK, **query}
+        scenes["sink", step] = (world, f"killed-{topic}", config)
+        parquet = "seamark.connectors.parquet_sink:ParquetSinkConnector"
+        doomed.append(Doomed(world, {"name": f"killed-{topic}", "connector.class": parquet, **config}, step))
+    run_deadly_drivers(doomed)
+    return scenes
+
+
+@pytest.mark.parametrize("die", STEPS)
+def test_files_of_a_queried_batch_of_a_killed_driver_hold_each_record_once(killed: Killed, die: str) -> None:
+    world, name, config = killed["sink", die]
+    run_until_idle(world.stage(ParquetSinkConnector(), name, **config))
+    files = [file for file in Path(config["path"]).rglob("batch-*.parquet")]
+    found = [row["value"]["m"] for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+    assert sorted(found) == list(range(1, 251))
+
+
+@pytest.mark.parametrize("kind", list(QUERIES))
+@pytest.mark.parametrize("die", STEPS)
+def test_with_a_query_each_row_is_still_written_once(killed: Killed, kind: str, die: str) -> None:
+    world, name, config = killed[kind, die]
+    run_until_idle(world.stage(NumbersSource(), name, **config))
+    assert sorted(json.loads(value)["n"] for value in world.values(config["topic"])) == list(range(0, 1000, 2))
+
+
+def test_a_batch_that_was_begun_is_not_replayed_with_a_query_that_deals_its_rows_otherwise(killed: Killed) -> None:
+    world, name, config = killed["dealt otherwise", "begin_batch:after"]
+    topic = config["topic"]
+    outcome = world.stage(NumbersSource(), name, **sourced(topic, WIDE, before=HOIST)).run()
     assert outcome.ending is Ending.FAILED
     assert "go back to the transforms that it had" in next(iter(outcome.failures.values()))
     assert world.values(topic) == []

@@ -36,7 +36,7 @@ _ROWS_PER_BATCH: Final = 10_000
 def _config_def() -> ConfigDef:
     return ConfigDef().define(
         "datasource.class",
-        Type.STRING,
+        Type.CLASS,
         validator=NonEmptyString(),
         importance=Importance.HIGH,
         group="DataSource",
