@@ -41,6 +41,23 @@ def run(bench: Bench) -> None:
             side.delete(name)
 
 
+def idle_costs(bench: Bench, side: SeamarkSide, count: int) -> tuple[float, float, float]:
+    """MB of the worker, MB and ms of a core per second of each connector without records."""
+    eventually(lambda: _python_workers() <= 1, within_s=180, message="Python workers left")
+    before = side.memory_mb()
+    names = [_create(bench, side, number) for number in range(count)]
+    eventually(lambda: side.worker.idle == count, within_s=300, message="connectors that are not idle")
+    eventually(lambda: _python_workers() <= 1, within_s=180, message="Python workers left")
+    began, cpu = time.monotonic(), _own_cpu(bench)
+    time.sleep(WATCH_S)
+    spent = sum(seconds - cpu.get(process, 0.0) for process, seconds in _own_cpu(bench).items())
+    share = spent / (time.monotonic() - began)
+    each = max(0.0, (side.memory_mb() - before) / count)
+    for name in names:
+        side.delete(name)
+    return before, each, 1000 * share / count
+
+
 def _create(bench: Bench, side: SeamarkSide, number: int) -> str:
     name = f"idle-{number}"
     if number % 2:

@@ -36,6 +36,8 @@ class Bench:
     records: int
     repeats: int
     results: dict[str, object] = field(default_factory=dict)
+    measurements: Path | None = None
+    """Where `capacity` writes what it has found."""
 
     @property
     def admin(self) -> Admin:
