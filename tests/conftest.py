@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.testing.java_connect import JavaConnect
@@ -16,10 +17,32 @@ from seamark.testing.java_connect import JavaConnect
 # Most JVMs of the suite live for seconds, and would spend half of them on optimising what they never run again.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
-pytest_plugins = ["fixtures.spark", "fixtures.worker", "fixtures.herders", "fixtures.mirrors", "fixtures.secured"]
+# How long an example takes says nothing on a machine that runs other tests beside it.
+settings.register_profile(
+    "seamark",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("CI")),
+    print_blob=True,
+)
+settings.load_profile("seamark")
+
+pytest_plugins = [
+    "fixtures.spark",
+    "fixtures.postgres",
+    "fixtures.worker",
+    "fixtures.herders",
+    "fixtures.mirror_flows",
+    "fixtures.secured",
+    "fixtures.authority",
+]
 
 
 _TARGETS = ("seamark-distributed", "seamark-standalone", "kafka-distributed", "kafka-standalone")
+# An API server, an operator and two workers are there for all tests of this folder, and gone afterwards.
+_KUBE = "tests/kube"
+# A worker and a browser, the same way.
+_WEB = "tests/web"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -42,21 +65,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     turns: dict[str, int] = {}
     for item in items:
         group = _group(item.nodeid)
-        turns[group] = min(turns.get(group, len(_TARGETS) + 2), _turn(item, group))
+        turns[group] = min(turns.get(group, len(_TARGETS) + 3), _turn(item, group))
     items.sort(key=lambda item: turns[_group(item.nodeid)])
 
 
 def _group(nodeid: str) -> str:
     path, _, test = nodeid.partition("::")
+    for folder in (_KUBE, _WEB):
+        if path.startswith(f"{folder}/"):
+            return folder
     return next((name for name in _TARGETS if f"[{name}" in test), path)
 
 
 def _turn(item: pytest.Item, group: str) -> int:
+    if group in (_KUBE, _WEB):
+        return 0
     if group in _TARGETS:
-        return _TARGETS.index(group)
+        return _TARGETS.index(group) + 1
     if item.get_closest_marker("slow"):
-        return len(_TARGETS)
-    return len(_TARGETS) + (2 if "unit" in item.path.parts else 1)
+        return len(_TARGETS) + 1
+    return len(_TARGETS) + (3 if "unit" in item.path.parts else 2)
 
 
 @pytest.fixture(scope="session")

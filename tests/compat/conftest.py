@@ -29,7 +29,7 @@ def _params() -> list[object]:
     ]
 
 
-@pytest.fixture(scope="session", params=_params())
+@pytest.fixture(scope="package", params=_params())  # it works all the time, also while nobody asks
 def target(
     request: pytest.FixtureRequest, broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Target]:
@@ -146,7 +146,7 @@ class Parked:
         self.partition = files.partition(name)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def session_files(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Files]:
     """Files and topics for connectors that outlive a test."""
     topics = Topics(broker.bootstrap_servers)
@@ -154,7 +154,7 @@ def session_files(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFacto
     topics.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def park(target: Target, session_files: Files) -> Iterator[Callable[[str, str], Parked]]:
     """Makes connectors in a state, each once: `park("sink", "PAUSED")`."""
     made: dict[tuple[str, str], Parked] = {}

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from compat.client import path_of
+from compat.client import Connect, path_of
 from compat.targets import SeamarkDistributed, WorkerProcess
 from fixtures.worker import GrowingFile, Topics, assert_each_once_in_order
 from seamark.kafka.broker import EmbeddedBroker
@@ -114,18 +114,19 @@ def _get(url: str, path: str) -> dict[str, Any] | None:
 def test_leader_and_owner_die_and_nothing_is_lost_or_doubled(
     cluster: SeamarkDistributed, topics: Topics, tmp_path: Path
 ) -> None:
-    url, roles = cluster.urls[0], Roles(cluster)
+    connect, roles = Connect(cluster), Roles(cluster)
     names = [topics.create(f"killed-{number}") for number in range(SOURCES)]
     files = [GrowingFile(tmp_path / f"{number}.txt", label=f"f{number}") for number in range(SOURCES)]
     for number, (topic, file) in enumerate(zip(names, files, strict=True)):
         config = {"connector.class": "FileStreamSource", "file": str(file.path), "topic": topic, "tasks.max": "1"}
-        created = httpx.post(f"{url}/connectors", json={"name": f"killed-{number}", "config": config}, timeout=100)
+        created = connect.call("POST", "/connectors", {"name": f"killed-{number}", "config": config})
         assert created.status_code == httpx.codes.CREATED, created.text
         file.start()
     partition = {"filename": "/nowhere"}
     idle = {"connector.class": "FileStreamSource", "file": "/nowhere", "topic": "none"}
     request = {"name": "changed", "config": idle, "initial_state": "STOPPED"}
-    assert httpx.post(f"{url}/connectors", json=request, timeout=100).status_code == httpx.codes.CREATED
+    created = connect.call("POST", "/connectors", request)
+    assert created.status_code == httpx.codes.CREATED, created.text
     changes = Changes(cluster, "changed", partition)
 
     def is_moving() -> bool:
@@ -158,8 +159,10 @@ def test_leader_and_owner_die_and_nothing_is_lost_or_doubled(
     for topic, file in zip(names, files, strict=True):
         await_records(topics, topic, file.written)
         assert_each_once_in_order(topics.records(topic), [file])
-    answers = [_get(each, path_of("changed", "offsets")) for each in cluster.urls]
-    positions = {answer["offsets"][0]["offset"]["position"] for answer in answers if answer}
+    answers = [
+        Connect(cluster, worker).call("GET", path_of("changed", "offsets")) for worker in range(len(cluster.urls))
+    ]
+    positions = {answer.json()["offsets"][0]["offset"]["position"] for answer in answers}
     assert len(positions) == 1
     # The last one that was acknowledged has its effect, unless one that got no answer came after it.
     assert changes.acknowledged <= positions.pop() <= changes.tried

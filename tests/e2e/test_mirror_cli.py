@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from fixtures.herders import path_of
-from fixtures.mirrors import Flow, Kafka, MakeFlow
+from fixtures.mirror_flows import Flow, Kafka, MakeFlow
 from seamark.kafka.topic_partitions import TopicPartition
 from seamark.testing.waiting import eventually
 

@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from fixtures.mirrors import BYTES, JAVA, ONE_REPLICA, Kafka
+from fixtures.mirror_flows import BYTES, JAVA, ONE_REPLICA, Kafka
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.kafka.broker_storage import free_port
 from seamark.kafka.java import JavaProcess
@@ -36,7 +36,9 @@ class _Writer(threading.Thread):
         self.written = 0
 
     def run(self) -> None:
-        with RecordProducer({"bootstrap.servers": self._servers, "acks": "all"}) as producer:
+        # The broker dies meanwhile: without idempotence a retry could write twice, and the copy would have both.
+        settings = {"bootstrap.servers": self._servers, "acks": "all", "enable.idempotence": "true"}
+        with RecordProducer(settings) as producer:
             while not self._stopping.wait(0.02):
                 for _ in range(20):
                     producer.send(TOPIC, b"%d" % (self.written // PARTITIONS), partition=self.written % PARTITIONS)

@@ -235,6 +235,18 @@ def test_a_sink_waits_for_its_topic(worker: Worker, topics: Topics, topic_name: 
 # --- sinks
 
 
+def test_one_put_has_no_more_records_than_max_poll_records(
+    worker: Worker, topics: Topics, topic_name: str, tmp_path: Path
+) -> None:
+    observed = Observed(tmp_path)
+    values = [str(number) for number in range(50)]
+    topics.send(topics.create(topic_name), values)
+    config = observable_sink(topic_name, tmp_path, consumer__override__max__poll__records="7")
+    worker.start_connector(topic_name, config)
+    eventually(lambda: taken(observed) == values, 60)
+    assert max(len(call["records"]) for call in observed.calls("put")) == 7
+
+
 def test_a_retriable_put_gets_the_same_records_again(
     worker: Worker, topics: Topics, topic_name: str, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from fixtures.drivers import eventually, run_deadly_driver
+from fixtures.drivers import Doomed, eventually, run_deadly_drivers
 from fixtures.spark import Frames, run_until_idle
 from seamark.connector import FrameSink, SinkBatch, TopicPartition
 from seamark.connectors.parquet_sink import ParquetSinkConnector
@@ -79,16 +79,38 @@ def test_a_read_committed_sink_skips_aborted_records_and_ends_behind_markers(
     assert group(world, topic_name) == {TopicPartition(topic, 0): 10}  # every transaction ends with a marker
 
 
-@pytest.mark.parametrize("die", ["begin_batch:after", "write_batch:after", "end_batch:after"])
-def test_a_killed_driver_leaves_each_record_once(frames: Make, topic_name: str, tmp_path: Path, die: str) -> None:
-    world = frames(seamark_batch_max_records="400")
-    topic = world.topic(partitions=2)
-    world.send(topic, texts(1000))
-    config = {"topics": topic, "path": str(tmp_path / "out")}
-    run_deadly_driver(world, {"name": topic_name, "connector.class": PARQUET, **config}, die)
-    world.send(topic, texts(100, 1000))  # a replay must not take these in
-    run_until_idle(world.stage(ParquetSinkConnector(), topic_name, **config))
-    assert values(tmp_path / "out") == sorted(texts(1100))
+STEPS = ["begin_batch:after", "write_batch:after", "end_batch:after"]
+
+
+@pytest.fixture(scope="module")
+def killed(
+    module_frames: Make, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Frames, str, dict[str, str]]]:
+    """Worlds, names and configs of sinks whose driver was killed at a step."""
+    scenes = {}
+    for step in STEPS:
+        world = module_frames(seamark_batch_max_records="400")
+        topic = world.topic(partitions=2)
+        world.send(topic, texts(1000))
+        path = tmp_path_factory.mktemp("killed") / "out"
+        scenes[step] = (world, f"killed-{topic}", {"topics": topic, "path": str(path)})
+    run_deadly_drivers(
+        [
+            Doomed(world, {"name": name, "connector.class": PARQUET, **config}, step)
+            for step, (world, name, config) in scenes.items()
+        ]
+    )
+    return scenes
+
+
+@pytest.mark.parametrize("die", STEPS)
+def test_a_killed_driver_leaves_each_record_once(
+    killed: dict[str, tuple[Frames, str, dict[str, str]]], die: str
+) -> None:
+    world, name, config = killed[die]
+    world.send(config["topics"], texts(100, 1000))  # a replay must not take these in
+    run_until_idle(world.stage(ParquetSinkConnector(), name, **config))
+    assert values(Path(config["path"])) == sorted(texts(1100))
 
 
 def test_a_replay_has_the_same_id_and_range_and_says_so(frames: Make, topic_name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.drivers import PLUGINS, eventually, run_deadly_driver
+from fixtures.drivers import PLUGINS, Doomed, eventually, run_deadly_drivers
 from fixtures.spark import Frames, run_until_idle
 from seamark.connector import ConnectError, Offsets, SourcePartition
 from seamark.engine.frame_source import FrameSourceStage
@@ -94,24 +94,39 @@ def test_a_failed_job_leaves_committed_writers_alone_when_it_is_run_again(
     numbers_of(world, topic, 1000)
 
 
-@pytest.mark.parametrize(
-    "die", ["begin_batch:before", "begin_batch:after", "write_batch:after", "end_batch:before", "end_batch:after"]
-)
-def test_a_batch_goes_on_where_a_killed_driver_left_it(frames: Make, topic_name: str, die: str) -> None:
-    world = frames(plugin_path=str(PLUGINS), seamark_batch_max_records="400")
-    topic = world.topic(partitions=2)
-    run_deadly_driver(world, driver_config(topic_name, topic), die)
-    stage = world.stage(NumbersSource(), topic_name, rows="1000", topic=topic)
-    run_until_idle(stage)
+STEPS = ["begin_batch:before", "begin_batch:after", "write_batch:after", "end_batch:before", "end_batch:after"]
+REPEATS = "store_offsets:before"
+
+
+@pytest.fixture(scope="module")
+def killed(module_frames: Make) -> dict[str, tuple[Frames, str, str]]:
+    """Worlds, names and topics of connectors whose driver was killed at a step; the last one without exactly-once."""
+    scenes = {}
+    for step in (*STEPS, REPEATS):
+        world = module_frames(plugin_path=str(PLUGINS), seamark_batch_max_records="400" if step in STEPS else "1000")
+        topic = world.topic(partitions=2)
+        scenes[step] = (world, f"killed-{topic}", topic)
+    run_deadly_drivers(
+        [
+            Doomed(world, driver_config(name, topic), step, exactly_once=step != REPEATS)
+            for step, (world, name, topic) in scenes.items()
+        ]
+    )
+    return scenes
+
+
+@pytest.mark.parametrize("die", STEPS)
+def test_a_batch_goes_on_where_a_killed_driver_left_it(killed: dict[str, tuple[Frames, str, str]], die: str) -> None:
+    world, name, topic = killed[die]
+    run_until_idle(world.stage(NumbersSource(), name, rows="1000", topic=topic))
     numbers_of(world, topic, 1000)
 
 
-def test_without_exactly_once_a_killed_driver_repeats_but_loses_nothing(frames: Make, topic_name: str) -> None:
-    world = frames(plugin_path=str(PLUGINS))
-    topic = world.topic(partitions=2)
-    run_deadly_driver(world, driver_config(topic_name, topic), "store_offsets:before", exactly_once=False)
-    stage = world.stage(NumbersSource(), topic_name, rows="1000", topic=topic, exactly_once=False)
-    run_until_idle(stage)
+def test_without_exactly_once_a_killed_driver_repeats_but_loses_nothing(
+    killed: dict[str, tuple[Frames, str, str]],
+) -> None:
+    world, name, topic = killed[REPEATS]
+    run_until_idle(world.stage(NumbersSource(), name, rows="1000", topic=topic, exactly_once=False))
     assert sorted(world.values(topic)) == sorted(numbers(1000) * 2)
 
 

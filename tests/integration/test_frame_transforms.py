@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from fixtures.drivers import PLUGINS, run_deadly_driver
+from fixtures.drivers import PLUGINS, Doomed, run_deadly_drivers
 from fixtures.frame_data import (
     JSON,
     JSON_SCHEMAS,
@@ -126,16 +126,43 @@ def test_logical_types_tombstones_and_predicates_of_a_source(frames: Make, topic
     assert sorted(m.value or b"" for m in messages(world, other)) == [b"", b'{"at":"2026-01-02","price":"AJY="}']
 
 
-@pytest.mark.parametrize("die", ["begin_batch:after", "write_batch:after", "end_batch:before"])
-def test_with_a_chain_each_row_is_still_written_once(frames: Make, topic_name: str, die: str) -> None:
-    world = frames(plugin_path=str(PLUGINS), seamark_batch_max_records="400")
-    topic = world.topic(partitions=2)
-    # What it inserts differs from run to run: a replay must not depend on what transforms give.
-    config = {"rows": "1000", "topic": topic, **transforms(hoist("n"), {"type": "frame_plugins.Stamp"}), **JSON}
-    order = {"name": topic_name, "connector.class": "frame_plugins:NumbersSource", **config}
-    run_deadly_driver(world, order, die)
-    run_until_idle(world.stage(NumbersSource(), topic_name, **config))
-    found = [json.loads(value) for value in world.values(topic)]
+SOURCE_STEPS = ["begin_batch:after", "write_batch:after", "end_batch:before"]
+SINK_STEPS = ["begin_batch:after", "write_batch:after"]
+Killed = dict[tuple[str, str], tuple[Frames, str, dict[str, str]]]
+
+
+@pytest.fixture(scope="module")
+def killed(module_frames: Make, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """Worlds, names and configs of sources and sinks with a chain whose driver was killed at a step."""
+    scenes: Killed = {}
+    doomed = []
+    for step in SOURCE_STEPS:
+        world = module_frames(plugin_path=str(PLUGINS), seamark_batch_max_records="400")
+        topic = world.topic(partitions=2)
+        # What it inserts differs from run to run: a replay must not depend on what transforms give.
+        config = {"rows": "1000", "topic": topic, **transforms(hoist("n"), {"type": "frame_plugins.Stamp"}), **JSON}
+        scenes["source", step] = (world, f"killed-{topic}", config)
+        order = {"name": f"killed-{topic}", "connector.class": "frame_plugins:NumbersSource", **config}
+        doomed.append(Doomed(world, order, step))
+    for step in SINK_STEPS:
+        world = module_frames(seamark_batch_max_records="100")
+        topic = world.topic(partitions=2)
+        produce(world, topic, [(str(n).encode(), b'{"n": %d}' % n) for n in range(250)])
+        path = tmp_path_factory.mktemp("killed") / "out"
+        config = {"topics": topic, "path": str(path), "key__converter": STRING, **JSON}
+        config |= transforms(insert("x", "y"))
+        scenes["sink", step] = (world, f"killed-{topic}", config)
+        parquet = "seamark.connectors.parquet_sink:ParquetSinkConnector"
+        doomed.append(Doomed(world, {"name": f"killed-{topic}", "connector.class": parquet, **config}, step))
+    run_deadly_drivers(doomed)
+    return scenes
+
+
+@pytest.mark.parametrize("die", SOURCE_STEPS)
+def test_with_a_chain_each_row_is_still_written_once(killed: Killed, die: str) -> None:
+    world, name, config = killed["source", die]
+    run_until_idle(world.stage(NumbersSource(), name, **config))
+    found = [json.loads(value) for value in world.values(config["topic"])]
     assert sorted(int(each["n"]) for each in found) == list(range(1000))
     assert len({each["stamp"] for each in found}) == 1000
 
@@ -306,19 +333,11 @@ def test_each_record_is_transformed_once_however_often_the_sink_reads_the_frame(
     assert seen[0] == seen[1]
 
 
-@pytest.mark.parametrize("die", ["begin_batch:after", "write_batch:after"])
-def test_a_transformed_batch_of_a_killed_driver_is_in_the_files_once(
-    frames: Make, topic_name: str, tmp_path: Path, die: str
-) -> None:
-    world = frames(seamark_batch_max_records="100")
-    topic = world.topic(partitions=2)
-    produce(world, topic, [(str(n).encode(), b'{"n": %d}' % n) for n in range(250)])
-    config = {"topics": topic, "path": str(tmp_path / "out"), "key__converter": STRING, **JSON}
-    config |= transforms(insert("x", "y"))
-    parquet = "seamark.connectors.parquet_sink:ParquetSinkConnector"
-    run_deadly_driver(world, {"name": topic_name, "connector.class": parquet, **config}, die)
-    run_until_idle(world.stage(ParquetSinkConnector(), topic_name, **config))
-    assert sorted(row["value"]["n"] for row in rows(tmp_path / "out")) == list(range(250))
+@pytest.mark.parametrize("die", SINK_STEPS)
+def test_a_transformed_batch_of_a_killed_driver_is_in_the_files_once(killed: Killed, die: str) -> None:
+    world, name, config = killed["sink", die]
+    run_until_idle(world.stage(ParquetSinkConnector(), name, **config))
+    assert sorted(row["value"]["n"] for row in rows(Path(config["path"]))) == list(range(250))
 
 
 @pytest.mark.parametrize(("behavior", "expected"), [("write", ["a", None, "b"]), ("ignore", ["a", "b"])])

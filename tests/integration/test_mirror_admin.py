@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import confluent_kafka
 import pytest
 
-from fixtures.mirror import Flow
+from fixtures.mirror_connectors import Flow
 from seamark.errors import ConfigError, KafkaError
 from seamark.kafka import TopicPartition, TopicSpec
 from seamark.kafka.broker import EmbeddedBroker

@@ -13,7 +13,7 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from fixtures.mirror import Flow
+from fixtures.mirror_connectors import Flow
 from seamark.connector.offsets import Offsets
 from seamark.connector.records import SourceRecord
 from seamark.errors import KafkaError

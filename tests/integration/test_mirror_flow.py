@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fixtures.mirrors import WAIT_S, Kafka, MakeFlow
+from fixtures.mirror_flows import WAIT_S, Kafka, MakeFlow
 from seamark.kafka.topic_partitions import TopicPartition
 from seamark.testing.waiting import eventually
 
@@ -255,22 +255,123 @@ def test_deleted_records_are_noticed(
     eventually(lambda: far.values(remote) == [*_numbered(0, 2), *expected, b"later"], WAIT_S)
 
 
+def _create_again(kafka: Kafka, topic: str, values: list[bytes], partitions: int = 1) -> None:
+    kafka.admin.delete_topics([topic])
+    eventually(lambda: topic not in kafka.admin.list_topics(), WAIT_S)
+    kafka.create(topic, partitions)
+    for partition in range(partitions):
+        kafka.send(topic, values, partition)
+
+
+@pytest.mark.parametrize("count", [1, 30])
+@pytest.mark.parametrize("remedy", ["reset", "alter"])
 def test_a_topic_that_was_created_again_is_noticed(
-    make_flow: MakeFlow, near: Kafka, far: Kafka, topic_name: str
+    make_flow: MakeFlow, near: Kafka, far: Kafka, topic_name: str, count: int, remedy: str
 ) -> None:
     near.create(topic_name)
     near.send(topic_name, _numbered(0, 10))
     flow = make_flow()
     name = flow.start("Source", topics=topic_name)
-    eventually(lambda: far.values(flow.remote(topic_name)) == _numbered(0, 10), WAIT_S)
+    remote = flow.remote(topic_name)
+    eventually(lambda: far.values(remote) == _numbered(0, 10), WAIT_S)
     flow.connect.stop(name)
-    near.admin.delete_topics([topic_name])
-    eventually(lambda: topic_name not in near.admin.list_topics(), WAIT_S)
-    near.create(topic_name)
-    near.send(topic_name, [b"new"])
+    new = [b"new-%d" % number for number in range(count)]
+    _create_again(near, topic_name, new)
     flow.connect.ask("PUT", f"/connectors/{name}/resume", status=202)
     status = flow.connect.await_state(name, "RUNNING", ["FAILED"])
-    assert f"{topic_name}-0 ends at offset 1, before position 10" in status["tasks"][0]["trace"]
+    trace = status["tasks"][0]["trace"]
+    assert f"Topic {topic_name} was deleted and created again: position 10 of {topic_name}-0" in trace
+    assert f"The source holds offsets 0 to {count - 1}" in trace
+    assert "mirror.on.data.loss" in trace
+
+    # Offsets that are changed by request are meant for the topic that is there now.
+    flow.connect.stop(name)
+    if remedy == "reset":
+        flow.connect.ask("DELETE", f"/connectors/{name}/offsets")
+        expected = new
+    else:
+        partition = {"cluster": flow.source_alias, "partition": 0, "topic": topic_name}
+        body = {"offsets": [{"partition": partition, "offset": {"offset": 0}}]}
+        flow.connect.ask("PATCH", f"/connectors/{name}/offsets", body)
+        expected = new[1:]
+    flow.connect.ask("PUT", f"/connectors/{name}/resume", status=202)
+    near.send(topic_name, [b"later"])
+    eventually(lambda: far.values(remote) == [*_numbered(0, 10), *expected, b"later"], WAIT_S)
+
+
+def test_each_position_in_a_topic_that_was_created_again_has_to_be_altered(
+    make_flow: MakeFlow, near: Kafka, far: Kafka, topic_name: str
+) -> None:
+    near.create(topic_name, 2)
+    for partition in range(2):
+        near.send(topic_name, _numbered(0, 3), partition)
+    flow = make_flow()
+    name = flow.start("Source", topics=topic_name)
+    remote = flow.remote(topic_name)
+    eventually(lambda: [far.values(remote, number) for number in range(2)] == [_numbered(0, 3)] * 2, WAIT_S)
+    flow.connect.stop(name)
+    new = [b"new-%d" % number for number in range(9)]
+    _create_again(near, topic_name, new, partitions=2)
+    for number in range(2):
+        partition = {"cluster": flow.source_alias, "partition": number, "topic": topic_name}
+        flow.connect.ask(
+            "PATCH",
+            f"/connectors/{name}/offsets",
+            {"offsets": [{"partition": partition, "offset": {"offset": 5}}]},
+        )
+        flow.connect.ask("PUT", f"/connectors/{name}/resume", status=202)
+        if number == 0:
+            status = flow.connect.await_state(name, "RUNNING", ["FAILED"])
+            assert f"position 3 of {topic_name}-1 is one of the former topic" in status["tasks"][0]["trace"]
+            flow.connect.stop(name)
+    expected = [*_numbered(0, 3), *new[6:]]
+    eventually(lambda: [far.values(remote, number) for number in range(2)] == [expected] * 2, WAIT_S)
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+@pytest.mark.parametrize("choice", ["reset", "skip"])
+def test_a_topic_that_was_created_again_is_copied_from_its_start_or_end(
+    make_flow: MakeFlow, near: Kafka, far: Kafka, topic_name: str, choice: str, is_stopped: bool
+) -> None:
+    near.create(topic_name)
+    near.send(topic_name, _numbered(0, 3))
+    flow = make_flow()
+    settings = {"topics": topic_name, "mirror__on__data__loss": choice, "refresh__topics__interval__seconds": "1"}
+    name = flow.start("Source", **settings)
+    remote = flow.remote(topic_name)
+    eventually(lambda: far.values(remote) == _numbered(0, 3), WAIT_S)
+    before = near.topic_id(topic_name)
+    if is_stopped:
+        flow.connect.stop(name)
+        # Where a new partition begins does not count for one that goes on.
+        changed = flow.config("Source", **settings, mirror__start="latest")
+        flow.connect.ask("PUT", f"/connectors/{name}/config", changed)
+    new = [b"new-%d" % number for number in range(20)]
+    _create_again(near, topic_name, new)
+    assert near.topic_id(topic_name) != before
+    if is_stopped:
+        flow.connect.ask("PUT", f"/connectors/{name}/resume", status=202)
+        flow.connect.await_state(name, "RUNNING")
+    if choice == "skip":
+        # Whatever came before is left out; some may have been copied before the new topic was noticed.
+        sent = 0
+
+        def is_copied() -> bool:
+            nonlocal sent
+            sent += 1
+            near.send(topic_name, [b"later-%d" % sent])
+            return any(value.startswith(b"later") for value in far.values(remote) if value)
+
+        eventually(is_copied, WAIT_S)
+        assert far.values(remote)[:3] == _numbered(0, 3)
+        if is_stopped:
+            assert not any(value.startswith(b"new") for value in far.values(remote) if value)
+        return
+    near.send(topic_name, [b"later"])
+    # While it runs, it may read on in the new topic before it learns that it is a new one: then it begins again.
+    eventually(lambda: far.values(remote)[-21:] == [*new, b"later"], WAIT_S)
+    if is_stopped:
+        assert far.values(remote) == [*_numbered(0, 3), *new, b"later"]
 
 
 @pytest.mark.parametrize("start", ["latest", "time", "offsets"])

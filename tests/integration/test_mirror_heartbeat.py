@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.mirror import Flow
+from fixtures.mirror_connectors import Flow
 from seamark.errors import ConfigError
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.mirror import MirrorClient, checkpoint_topics, heartbeat_topics, replication_hops, upstream_clusters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.mirrors import WAIT_S, Kafka, MakeFlow
+from fixtures.mirror_flows import WAIT_S, Kafka, MakeFlow
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.topic_partitions import TopicPartition, TopicSpec
 from seamark.testing.waiting import eventually

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.mirrors import WAIT_S, Kafka, MakeFlow
+from fixtures.mirror_flows import WAIT_S, Kafka, MakeFlow
 from fixtures.secured import settings
 from seamark.kafka.admin import Admin
 from seamark.kafka.group_offsets import GroupOffsets

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.mirror import Flow
+from fixtures.mirror_connectors import Flow
 from seamark.kafka import TopicPartition
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.kafka.mirror_admin import ConfigChange, TopicAcl

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.mirror import Flow
+from fixtures.mirror_connectors import Flow
 from seamark.kafka import TopicPartition
 from seamark.kafka.broker import EmbeddedBroker
 from seamark.kafka.mirror_admin import GroupOffset

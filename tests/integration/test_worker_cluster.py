@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.herders import Case, Cluster, MakeCase, Node, path_of
+from fixtures.herders import Case, Cluster, MakeCase, MakeCluster, Node, path_of
 from fixtures.worker import Topics
 from seamark.kafka.consumer import RecordConsumer
 from seamark.runtime.distributed import DistributedHerder
@@ -23,9 +23,11 @@ MOODY = "offset_plugins:MoodySource"
 
 
 @pytest.fixture(scope="module")
-def cluster(make_cluster: Callable[..., Cluster]) -> Iterator[Cluster]:
+def cluster(make_module_cluster: MakeCluster) -> Iterator[Cluster]:
     """Two workers; a test that adds or removes one leaves two behind."""
-    made = make_cluster(workers=2, offset__storage__partitions="12")  # so many that each gives some to a third one
+    made = make_module_cluster(
+        workers=2, offset__storage__partitions="12"
+    )  # so many that each gives some to a third one
     yield made
     while made.nodes:
         made.remove(made.nodes[-1])

@@ -26,6 +26,7 @@ from typing import Any, Self
 
 import psutil
 
+from seamark.config.providers import Providers
 from seamark.config.worker import WorkerConfig
 from seamark.engine import leases
 from seamark.engine.session import start_session
@@ -205,7 +206,7 @@ def main(order: Path) -> None:
     if what["sharing"] is not None:
         leases.STARVING_AFTER_S, leases.TURN_S = what["sharing"]
     configs = [WorkerConfig(entry["properties"]) for entry in entries]
-    spark = start_session(configs[0], app_name="seamark-driver")
+    spark = start_session(_resolved(configs[0]), app_name="seamark-driver")
     workers = [Worker(config, spark=spark) for config in configs]
     for worker, entry in zip(workers, entries, strict=True):
         worker.start()
@@ -216,6 +217,16 @@ def main(order: Path) -> None:
     for worker in workers:
         worker.stop()
     spark.stop()
+
+
+def _resolved(config: WorkerConfig) -> WorkerConfig:
+    """With what its config providers put into it, as a worker that starts Spark itself has it."""
+    providers = Providers.of(config.raw)
+    try:
+        values = providers.resolve(config.raw)
+        return WorkerConfig({key: value for key, value in values.items() if value is not None})
+    finally:
+        providers.close()
 
 
 def _tell_status(status: ConnectorStatus) -> None:
