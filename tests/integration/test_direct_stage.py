@@ -70,6 +70,7 @@ def lines_have_come(topics: Topics, topic: str, lines: GrowingFile) -> None:
 # --- commands
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("target", [TargetState.STOPPED, TargetState.PAUSED])
 @pytest.mark.parametrize("exactly_once", [True, False])
 def test_stop_and_pause_take_effect_promptly_and_commit(
@@ -107,6 +108,7 @@ def number_of(line: str) -> int:
     return int(line.rpartition("-")[2])
 
 
+@pytest.mark.alone
 def test_a_sink_stops_promptly_and_goes_on_where_it_was(
     worker: Worker, topics: Topics, topic_name: str, tmp_path: Path
 ) -> None:
@@ -259,6 +261,7 @@ def test_a_retriable_put_gets_the_same_records_again(
     eventually(lambda: topics.group_offsets(f"connect-{topic_name}") == {TopicPartition(topic_name, 0): 3})
 
 
+@pytest.mark.alone
 def test_records_that_a_task_does_not_take_are_not_committed_by_a_stop(
     worker: Worker, topics: Topics, topic_name: str, tmp_path: Path
 ) -> None:
@@ -437,6 +440,7 @@ def test_two_workers_with_the_same_connector_write_each_record_once(
     lines_have_come(topics, topic_name, lines)
 
 
+@pytest.mark.alone
 def test_offsets_behind_an_open_transaction_are_not_overlooked(
     make_worker: MakeWorker, broker: EmbeddedBroker, topics: Topics, topic_name: str, lines: GrowingFile
 ) -> None:

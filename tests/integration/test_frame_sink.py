@@ -189,6 +189,7 @@ def test_a_driver_that_was_replaced_unawares_moves_neither_files_nor_the_group(
     assert values(tmp_path / "out") == sorted(texts(100))
 
 
+@pytest.mark.alone
 def test_a_stop_ends_a_batch_within_two_seconds_and_commits_nothing(
     frames: Make, topic_name: str, tmp_path: Path
 ) -> None:

@@ -171,6 +171,7 @@ def test_two_drivers_that_keep_replacing_each_other_write_each_row_once(frames: 
     numbers_of(world, topic, 1000)
 
 
+@pytest.mark.alone
 def test_a_stop_ends_a_batch_within_two_seconds_and_the_batch_is_done_later(frames: Make, topic_name: str) -> None:
     world = frames(plugin_path=str(PLUGINS))
     topic = world.topic()

@@ -192,6 +192,7 @@ def test_a_log_only_for_reading_cannot_be_appended_to(make: Make) -> None:
         log.append(b"k", b"v")
 
 
+@pytest.mark.alone
 def test_stop_is_prompt_and_ends_all_threads(make: Make, topic_name: str) -> None:
     log, _ = make()
     log.append(b"k", b"v").result(10)
@@ -204,6 +205,7 @@ def test_stop_is_prompt_and_ends_all_threads(make: Make, topic_name: str) -> Non
         log.read_to_end(1)
 
 
+@pytest.mark.alone
 def test_an_idle_log_costs_next_to_nothing(make: Make) -> None:
     process = psutil.Process()
     others = {thread.id for thread in process.threads()}  # of other tests, which may be at work

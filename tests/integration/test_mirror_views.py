@@ -136,6 +136,7 @@ def test_a_cluster_that_is_away_is_the_error_of_its_part(flow: Flow, topic_name:
     assert [each.group for each in found.checkpoints] == ["g"]
 
 
+@pytest.mark.alone
 def test_a_thousand_partitions_take_less_than_two_seconds(flow: Flow, topic_name: str) -> None:
     topics = [f"{topic_name}-{number}" for number in range(20)]
     for topic in topics:

@@ -16,6 +16,7 @@ PARTITIONS, RECORDS = 50, 5_000_000
 STEP = 20  # records in a millisecond of the topic's time
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_fifty_partitions_and_five_million_records(
     make_case: MakeCase, topics: Topics, broker: EmbeddedBroker, record_property: pytest.RecordProperty

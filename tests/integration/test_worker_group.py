@@ -117,6 +117,7 @@ def test_a_slot_moves_only_after_its_owner_has_let_go(cluster: Cluster) -> None:
     is_over.set()
 
 
+@pytest.mark.alone
 def test_a_clean_stop_hands_over_without_waiting_for_the_session(cluster: Cluster) -> None:
     for name in ("a", "b", "c"):
         cluster.join(name)
@@ -129,6 +130,7 @@ def test_a_clean_stop_hands_over_without_waiting_for_the_session(cluster: Cluste
     assert overlaps([held for each in cluster.recorders for held in each.held]) == []
 
 
+@pytest.mark.alone
 def test_a_static_member_stops_as_fast_and_comes_back_unnoticed(cluster: Cluster) -> None:
     cluster.settings["seamark.static.membership"] = "true"
     for name in ("a", "b"):
@@ -173,6 +175,7 @@ def test_of_two_static_members_with_one_address_the_older_is_put_out(cluster: Cl
     cluster.settle()
 
 
+@pytest.mark.alone
 def test_a_killed_member_is_replaced_within_its_session_timeout(cluster: Cluster) -> None:
     cluster.join("a")
     cluster.settle()

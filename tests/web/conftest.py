@@ -102,7 +102,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip(reason)
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=patience(15) * 1000)
+    expect.set_options(timeout=patience(30) * 1000)
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield running
@@ -149,7 +149,7 @@ def make_page(browser: Browser, worker: WebWorker) -> Iterator[MakePage]:
             color_scheme=scheme,
             reduced_motion="reduce",
         )
-        context.set_default_timeout(patience(10) * 1000)
+        context.set_default_timeout(patience(30) * 1000)
         opened = context.new_page()
         seen = Seen(urlsplit(address).netloc)
         opened.on("console", seen.on_console)

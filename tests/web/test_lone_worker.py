@@ -44,6 +44,7 @@ def test_a_lost_worker_is_shown_and_comes_back(lone: SeamarkStandalone, make_pag
     page.wait_for_function("window.did_handshake && window.isStillThere")
 
 
+@pytest.mark.alone
 def test_a_thousand_connectors(lone: SeamarkStandalone, make_page: MakePage) -> None:
     _create_many(lone.urls[0])
     page = open_page(make_page(url=lone.urls[0]))

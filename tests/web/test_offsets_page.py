@@ -185,6 +185,7 @@ def test_a_source_cannot_be_moved_by_time_and_says_why(page: Page, worker: WebWo
     assert path.exists()
 
 
+@pytest.mark.alone
 def test_a_thousand_partitions_stay_responsive(page: Page, worker: WebWorker, topics: Topics, topic_name: str) -> None:
     topics.create(topic_name, PARTITIONS)
     topics.send(topic_name, [f"value {number}" for number in range(3)], partition=777)

@@ -55,9 +55,9 @@ def test_what_has_failed_comes_first(page: Page, worker: WebWorker, stopped: Mak
     expect(page.locator(".sm-headline")).to_contain_text("failed")
 
     page.get_by_role("button", name="Show only STOPPED").click()
-    eventually(lambda: _rows(page) == names, patience(10))
+    eventually(lambda: _rows(page) == names, patience(30))
     page.get_by_role("button", name="Show all states").click()
-    eventually(lambda: len(_rows(page)) == 3, patience(10))
+    eventually(lambda: len(_rows(page)) == 3, patience(30))
 
 
 def test_news_appear_without_a_reload(page: Page, worker: WebWorker, stopped: MakeConnectors) -> None:
