@@ -12,6 +12,7 @@ import http.client
 import json
 import logging
 import os
+import select
 import threading
 import time
 from collections.abc import Callable
@@ -60,7 +61,8 @@ class _Channel:
         path = f"/internal/leases/{self._ticket.id}/{action}"
         headers = {SIGNATURE_HEADER: sign(self._key, path, raw), "Content-Type": "application/json"}
         try:
-            if self._connection is None:
+            if self._connection is None or self._is_dropped(self._connection):
+                self.close()
                 self._connection = self._connected()
             self._connection.request("POST", path, raw, headers)
             response = self._connection.getresponse()
@@ -73,6 +75,15 @@ class _Channel:
         if response.status != http.client.OK:
             raise KafkaError(answer.get("error", str(answer)), retriable=bool(answer.get("retriable")))
         return dict(answer)
+
+    @staticmethod
+    def _is_dropped(connection: http.client.HTTPConnection) -> bool:
+        """Whether the worker has closed a connection that was not used for long: nothing else can be read there now."""
+        if connection.sock is None:
+            return True
+        look = select.poll()
+        look.register(connection.sock, select.POLLIN)
+        return bool(look.poll(0))
 
     def _connected(self) -> http.client.HTTPConnection:
         parts, certificate = urlsplit(self._ticket.url), self._ticket.certificate

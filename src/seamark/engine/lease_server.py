@@ -40,6 +40,7 @@ from seamark.errors import ConnectError, LeaseLostError
 if TYPE_CHECKING:
     from seamark.config.key_stores import KeyPair
 
+KEEP_ALIVE_S = 60  # for connections on which nothing is asked; a task that has only to renew its lease has one more
 MAX_WAIT_S = 5.0  # a renewal is never held back longer, whatever the task asks for
 
 Body = dict[str, Any]
@@ -128,7 +129,7 @@ class LeaseServer:
             log_config=None,
             access_log=False,
             lifespan="off",
-            timeout_keep_alive=60,
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=2,
             ssl_context_factory=None if self._identity is None else lambda config, default: self._context(),
         )

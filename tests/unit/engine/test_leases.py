@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from seamark.engine import lease_server
 from seamark.engine.lease_client import LeaseClient, LeaseTicket
 from seamark.engine.lease_server import LeaseServer
 from seamark.engine.leases import STARVING_AFTER_S, TURN_S, Directive, Epoch, Lease, LeaseState, LeaseTable
@@ -203,6 +204,25 @@ def test_a_task_reads_offsets_commits_and_releases(server: LeaseServer) -> None:
     lease = epoch.leases[0]
     assert (lease.state, lease.result, lease.error, lease.retriable) == (LeaseState.RELEASED, "failed", "trace", True)
     assert lease.progress.records == 3
+
+
+@pytest.mark.parametrize("kind", ["http", "https"])
+def test_the_end_of_a_task_that_asked_nothing_for_long_is_reported(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_server, "KEEP_ALIVE_S", 1)
+    server = LeaseServer(has_tls=kind == "https")
+    server.start()
+    try:
+        epoch = open_epoch(server, idle_ms=None)
+        client = client_of(server)
+        client.acquire()
+        connection = client._calls._connection
+        assert connection is not None
+        assert not client._calls._is_dropped(connection)
+        eventually(lambda: client._calls._is_dropped(connection), within_s=10)
+        client.release("stopped")
+        assert epoch.leases[0].state is LeaseState.RELEASED
+    finally:
+        server.stop()
 
 
 def test_a_stop_reaches_a_waiting_task_at_once(server: LeaseServer) -> None:
