@@ -9,6 +9,7 @@
     ├── AlreadyExistsError           a connector of that name exists
     ├── BadRequestError              the request cannot be carried out as it is
     ├── DataError                    a record or an offset cannot be converted
+    │   └── NewerFormatError         a newer Seamark has written it, in a way that this one does not know
     ├── PluginError                  a class or module cannot be found or loaded; lists what is known
     ├── ConnectorCodeError           a connector's, task's or converter's own code failed; the cause is kept
     ├── KafkaError                   the broker refused or did not answer
@@ -82,6 +83,17 @@ class BadRequestError(ConnectError):
 
 class DataError(ConnectError):
     """A record, schema or offset cannot be converted."""
+
+
+class NewerFormatError(DataError):
+    """What was to be read is in a later version of one of Seamark's own formats; nothing of it was used."""
+
+    def __init__(self, what: str, version: int, known: int) -> None:
+        super().__init__(
+            f"{what} was written by a newer Seamark: its format has version {version}, and this Seamark reads versions "
+            f"up to {known}. Use the newer Seamark for it."
+        )
+        self.version, self.known = version, known
 
 
 class PluginError(ConnectError):

@@ -16,8 +16,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from seamark.errors import BadRequestError
+from seamark.errors import BadRequestError, DataError
+from seamark.formats import VERSION, check_version
 
+MEASUREMENTS_VERSION: Final = 1
 SHIPPED: Final = "measurements.json"
 
 
@@ -130,27 +132,30 @@ class Measurements:
 
     def to_json(self) -> dict[str, Any]:
         """As a file holds it."""
-        return asdict(self)
+        return {VERSION: MEASUREMENTS_VERSION, **asdict(self)}
 
     @staticmethod
     def of(data: Any, where: str) -> Measurements:
         """From what a file holds.
 
         Raises:
-            BadRequestError: it is something else.
+            BadRequestError: it is something else, or of a later version.
         """
         try:
+            check_version(data, MEASUREMENTS_VERSION, where)
             kinds = {
                 str(name): Costs(**{field: float(value) for field, value in costs.items()})
                 for name, costs in data["kinds"].items()
             }
-            made = Measurements(**{**data, "kinds": kinds})
+            made = Measurements(**{**{name: data[name] for name in data if name != VERSION}, "kinds": kinds})
             numbers = [made.worker_mb, made.connector_mb, made.connector_ms]
             numbers += [number for costs in kinds.values() for number in asdict(costs).values()]
             if any(not isinstance(number, int | float) or not 0 <= number < float("inf") for number in numbers):
                 raise ValueError("a cost is negative or no number")
             if any(costs.record_us <= 0 or costs.cpu_record_us <= 0 for costs in kinds.values()):
                 raise ValueError("a record costs nothing")
+        except DataError as error:
+            raise BadRequestError(str(error)) from error
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadRequestError(
                 f"{where} holds no measurements ({type(error).__name__}: {error}); "

@@ -1,6 +1,7 @@
 """Backups: a file per change, in the checkpoint, with the texts of all files before and after.
 
-``seamark-backups/20260501T120000.000Z.json``. It is written before anything changes. Spark does not look there.
+``seamark-backups/20260501T120000.000Z.json``. It is written before anything changes. Spark does not look there. One of
+a later version is refused: half of a change must not be put back.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from seamark.checkpoint.errors import DamagedCheckpointError
+from seamark.checkpoint.errors import CheckpointError, DamagedCheckpointError
 from seamark.checkpoint.files import Files
 from seamark.checkpoint.moves import FileChange
+from seamark.errors import DataError, NewerFormatError
+from seamark.formats import VERSION, check_version
 
 DIRECTORY: Final = "seamark-backups"
+BACKUP_VERSION: Final = 1
 _SUFFIX: Final = ".json"
 
 
@@ -35,6 +39,7 @@ class Backup:
     def render(self) -> str:
         """The file's text."""
         content = {
+            VERSION: BACKUP_VERSION,
             "made_at": self.made_at,
             "query_id": self.query_id,
             "committed_batch": self.committed,
@@ -55,6 +60,7 @@ def read_backup(files: Files, path: str) -> Backup | None:
     """The backup at that path, if there is one.
 
     Raises:
+        CheckpointError: a newer Seamark made it.
         DamagedCheckpointError: it is none.
     """
     text = files.read(path)
@@ -62,9 +68,12 @@ def read_backup(files: Files, path: str) -> Backup | None:
         return None
     try:
         found = json.loads(text)
+        check_version(found, BACKUP_VERSION, f"The backup {files.root}/{path}")
         changes = tuple(FileChange(each["path"], each["before"], each["after"]) for each in found["files"])
         return Backup(path, found["made_at"], found["query_id"], found["committed_batch"], found["what"], changes)
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    except NewerFormatError as error:
+        raise CheckpointError(str(error)) from error
+    except (json.JSONDecodeError, KeyError, TypeError, AttributeError, DataError) as error:
         raise DamagedCheckpointError(f"{files.root}/{path} is no backup that Seamark wrote") from error
 
 

@@ -2,6 +2,7 @@
 
 The file is ``$SEAMARK_CONFIG``, else ``seamark/config.yaml`` in ``$XDG_CONFIG_HOME`` or ``~/.config``::
 
+    version: 1
     current: dev
     contexts:
       dev:
@@ -26,10 +27,13 @@ import typer
 from seamark.cli.certificates import Certificates
 from seamark.cli.credentials import read_secret
 from seamark.cli.exits import RefusedError, UnknownError
+from seamark.errors import DataError
+from seamark.formats import VERSION, check_version
 
 if TYPE_CHECKING:
     from seamark.client import Settings
 
+CONTEXTS_VERSION: Final = 1
 _MINE_ONLY: Final = 0o600
 
 
@@ -94,7 +98,8 @@ class Contexts:
         import yaml
 
         shown = {name: _given(context) for name, context in sorted(self.contexts.items())}
-        content = yaml.safe_dump({"current": self.current, "contexts": shown}, sort_keys=False, allow_unicode=True)
+        fields = {VERSION: CONTEXTS_VERSION, "current": self.current, "contexts": shown}
+        content = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MINE_ONLY), "w", encoding="utf-8") as file:
@@ -130,6 +135,10 @@ def read_contexts(path: Path | None = None) -> Contexts:
         return Contexts(path)
     if not isinstance(content, dict) or not isinstance(content.get("contexts") or {}, dict):
         raise RefusedError(f"The file {path} should have an object 'contexts', with an object per context")
+    try:
+        check_version(content, CONTEXTS_VERSION, f"The file {path}")
+    except DataError as error:
+        raise RefusedError(str(error)) from error
     current = content.get("current")
     found = {str(name): _context(path, str(name), each) for name, each in (content.get("contexts") or {}).items()}
     return Contexts(path, None if current is None else str(current), found)

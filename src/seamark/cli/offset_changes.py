@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from seamark.cli.exits import RefusedError, UnsupportedError
 from seamark.cli.offset_views import OFFSET, PARTITION, TOPIC, key_of, sink_offset, topic_partition
 from seamark.cli.shown import compact
 from seamark.config.position_plans import listed, ranges
 from seamark.config.positions import AtOffset, PositionRule, Selector, Shift
+from seamark.errors import DataError
+from seamark.formats import check_version
 
 if TYPE_CHECKING:
     from seamark.client import ConnectorOffset
+
+EXPORT_VERSION: Final = 1
 
 
 def plan_sink_offsets(rules: Sequence[PositionRule], current: Sequence[ConnectorOffset]) -> list[ConnectorOffset]:
@@ -136,6 +140,10 @@ def parse_export(text: str, name: str) -> list[ConnectorOffset]:
     offsets = content.get("offsets") if isinstance(content, dict) else None
     if not isinstance(offsets, list) or not offsets:
         raise RefusedError(f'{name} should be an object with a list "offsets", as `seamark offsets export` writes it')
+    try:
+        check_version(content, EXPORT_VERSION, name)
+    except DataError as error:
+        raise RefusedError(str(error)) from error
     found: dict[str, ConnectorOffset] = {}
     for number, each in enumerate(offsets):
         is_fine = isinstance(each, dict) and isinstance(each.get("partition"), dict)

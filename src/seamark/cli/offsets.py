@@ -152,12 +152,15 @@ def export(
 ) -> None:
     """Write the offsets of a connector as JSON, for `seamark offsets import` or the REST API."""
     from seamark.cli.names import resolve
+    from seamark.cli.offset_changes import EXPORT_VERSION
     from seamark.cli.shown import note
     from seamark.client import encode
+    from seamark.formats import VERSION
 
     with connect(url, context) as client:
         resolve(client, [name])
         content = {
+            VERSION: EXPORT_VERSION,
             "connector": name,
             "kafka_cluster_id": client.server_info().kafka_cluster_id,
             "exported_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),

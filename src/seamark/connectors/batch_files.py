@@ -28,11 +28,14 @@ from typing import TYPE_CHECKING, Any, Final
 from seamark.connector.frame import SinkBatch
 from seamark.connectors.hadoop_folder import HadoopFolder
 from seamark.errors import ConnectError
+from seamark.formats import VERSION, check_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 OWN_FOLDER: Final = "_seamark"
+CLAIM_VERSION: Final = 1
+"""Of claims and manifests."""
 # Readers tell how a file is compressed by the end of its name, except where the format itself says so.
 _DATA_FILE: Final = re.compile(r"\.(parquet|orc|(?:json|csv)(?:\.[a-z0-9]+)?)$")
 
@@ -92,6 +95,7 @@ class BatchFiles:
             name = f"batch-{self._batch.id}-part-{number:05d}.{_ending(source)}"
             moves.append([source, f"{folder}/{name}" if folder else name])
         claim = {
+            VERSION: CLAIM_VERSION,
             "connector": self._batch.connector,
             "batch": self._batch.id,
             **range_of(self._batch),
@@ -126,6 +130,8 @@ class BatchFiles:
 
     def _checked(self, path: str) -> dict[str, Any] | None:
         found = self._folder.read(path)
+        if found is not None:
+            check_version(found, CLAIM_VERSION, f"The batch in {path}")
         if found is not None and any(found[bound] != positions for bound, positions in range_of(self._batch).items()):
             raise ConnectError(
                 f"{self._folder.root} holds a batch {self._batch.id} of connector {found['connector']!r} with another "

@@ -3,7 +3,8 @@
 A sink that can write a batch twice without harm (`FrameSink.idempotent`) gets exactly-once from an *intent*: the
 range of a batch is recorded before it is written, and after a crash exactly that range is written again under the
 same id. The intent is kept in the offsets topic under ``__seamark:<connector>``, ``{"intent": "sink"}`` ->
-``{"batch", "state", "start", "end"}``; `start` and `end` are JSON texts of ``{"<topic>": {"<partition>": <offset>}}``.
+``{"version", "batch", "state", "start", "end"}``; `start` and `end` are JSON texts of ``{"<topic>": {"<partition>":
+<offset>}}``.
 
 If the offsets topic and the consumer group are in the same cluster, intent and group offsets change in one
 transaction, and whoever takes over the transactional id ``<group.id>-<connector>-0`` fences the driver before.
@@ -24,6 +25,7 @@ from seamark.connector.sink import TopicPartition
 from seamark.engine.plan import Positions, is_same_range
 from seamark.engine.stage import StageEnvironment
 from seamark.errors import KafkaError, KafkaTimeoutError
+from seamark.formats import VERSION
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config, worker_client_config
 from seamark.kafka.group_offsets import GroupOffsets
@@ -31,7 +33,7 @@ from seamark.kafka.group_transactions import GroupOffsetProducer
 from seamark.kafka.overrides import broker_set
 from seamark.kafka.partitioner import partition_for
 from seamark.kafka.stable import STABLE_TIMEOUT_S, wait_until_stable
-from seamark.storage.intents import IntentStore, intent_key
+from seamark.storage.intents import INTENT_VERSION, IntentStore, check_intent, intent_key
 from seamark.storage.offsets import OffsetStore, encode_value
 
 PENDING, DONE = "pending", "done"
@@ -51,6 +53,7 @@ class SinkIntent:
     def value(self) -> dict[str, Any]:
         """As it is stored."""
         return {
+            VERSION: INTENT_VERSION,
             "batch": self.batch,
             "state": self.state,
             "start": positions_text(self.start),
@@ -59,7 +62,12 @@ class SinkIntent:
 
     @staticmethod
     def of(value: Mapping[str, Any]) -> SinkIntent:
-        """From what is stored."""
+        """From what is stored.
+
+        Raises:
+            NewerFormatError: a newer worker has written it.
+        """
+        check_intent(value)
         start, end = parse_positions(value["start"]), parse_positions(value["end"])
         return SinkIntent(int(value["batch"]), start, end, str(value["state"]))
 

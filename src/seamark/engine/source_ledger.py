@@ -2,9 +2,9 @@
 
 Under ``__seamark:<connector>`` the offsets topic holds, in one partition:
 
-* the intent, ``{"intent": "source"}`` -> ``{"batch", "state", "writers", "start", "end"}``: the batch that was begun
-last. `state` is
-  ``pending`` or ``done``; `start` and `end` are JSON texts of the source offsets that the batch moves;
+* the intent, ``{"intent": "source"}`` -> ``{"version", "batch", "state", "writers", "start", "end"}``: the batch that
+  was begun last. `state` is ``pending`` or ``done``; `start` and `end` are JSON texts of the source offsets that the
+  batch moves;
 * a marker per writer, ``{"writer": j}`` -> ``{"batch"}``: the last batch of which writer *j* has committed its rows.
 
 The intent is written by the producer with the transactional id ``<group.id>-<connector>-0``. Whoever takes that id
@@ -28,13 +28,14 @@ from seamark.engine.plan import SourcePlan
 from seamark.engine.stage import StageEnvironment
 from seamark.engine.writer import SOURCE_INTENT, Ledger, markers_of
 from seamark.errors import KafkaError, OffsetStoreError
+from seamark.formats import VERSION
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import effective_client_config
 from seamark.kafka.partitioner import partition_for
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.stable import wait_until_stable
 from seamark.kafka.topic_partitions import TopicPartition
-from seamark.storage.intents import intent_key, intent_partition, intents_name
+from seamark.storage.intents import INTENT_VERSION, check_intent, intent_key, intent_partition, intents_name
 from seamark.storage.layered import ConnectorOffsetStore
 from seamark.storage.offsets import encode_key, encode_value
 
@@ -55,6 +56,7 @@ class SourceIntent:
     def value(self) -> dict[str, Any]:
         """As it is stored."""
         return {
+            VERSION: INTENT_VERSION,
             "batch": self.batch,
             "state": self.state,
             "writers": self.writers,
@@ -64,7 +66,12 @@ class SourceIntent:
 
     @staticmethod
     def of(value: Mapping[str, Any]) -> SourceIntent:
-        """From what is stored."""
+        """From what is stored.
+
+        Raises:
+            NewerFormatError: a newer worker has written it.
+        """
+        check_intent(value)
         return SourceIntent(
             int(value["batch"]),
             int(value["writers"]),

@@ -1,6 +1,7 @@
 """What a Spark task is told to run.
 
-Plain values that travel as JSON in the task's closure, never as a pickle of our classes.
+Plain values that travel as JSON in the task's closure, never as a pickle of our classes. On a cluster the task may find
+another version of Seamark than its worker has: that of an archive that was packed before an upgrade.
 """
 
 from __future__ import annotations
@@ -8,8 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Final
 
 from seamark.engine.lease_client import LeaseTicket
+from seamark.errors import ConnectError, NewerFormatError
+from seamark.formats import VERSION, check_version
+
+SPEC_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +44,24 @@ class TaskSpec:
 
     def to_json(self) -> str:
         """The spec as text."""
-        return json.dumps(asdict(self))
+        return json.dumps({VERSION: SPEC_VERSION, **asdict(self)})
 
     @staticmethod
     def from_json(text: str) -> TaskSpec:
-        """The spec from its text."""
+        """The spec from its text.
+
+        Raises:
+            ConnectError: a newer worker has made it; each of its fields counts, so none is left out.
+        """
         values = json.loads(text)
-        values["lease"] = LeaseTicket(**values["lease"])
-        values["assignment"] = tuple((topic, partition, offset) for topic, partition, offset in values["assignment"])
-        return TaskSpec(**values)
+        try:
+            check_version(values, SPEC_VERSION, "A task")
+            values.pop(VERSION, None)
+            values["lease"] = LeaseTicket(**values["lease"])
+            values["assignment"] = tuple((topic, number, offset) for topic, number, offset in values["assignment"])
+            return TaskSpec(**values)
+        except (NewerFormatError, TypeError) as error:
+            raise ConnectError(
+                f"The Seamark of this executor is older than that of the worker ({error}). Pack it anew with `seamark "
+                "pack`, or install the worker's version on the machines of Spark's cluster."
+            ) from error

@@ -9,7 +9,8 @@ are told the ids with their partitions; a topic that is not the one they were to
 Offsets that are changed by request are meant for the topic that is there: partitions whose offsets were altered since
 the id was noted are believed.
 
-A note: ``topic:<source alias>:<topic>`` -> ``{"id": "<topic id>", "altered": "0,2"}``; `altered` only if there are any.
+A note: ``topic:<source alias>:<topic>`` -> ``{"version": 1, "id": "<topic id>", "altered": "0,2"}``; `altered` only if
+there are any. One of a later version is as none: the topic is noted anew.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from typing import Any, Final
 
 from seamark.connector.connector import ConnectorMemory
 from seamark.connector.offsets import SourceOffset, SourcePartition
-from seamark.errors import ConnectError, KafkaError
+from seamark.errors import ConnectError, KafkaError, NewerFormatError
+from seamark.formats import VERSION, check_version
 from seamark.kafka.mirror_admin import MirrorAdmin
 from seamark.kafka.topic_partitions import TopicPartition
 from seamark.mirror.config import SourceSettings
@@ -33,6 +35,7 @@ log = logging.getLogger(__name__)
 
 LOOK_S: Final = 30.0
 """How often ids are compared while the connector runs: one request for 200 topics."""
+NOTE_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +46,20 @@ class Note:
     altered: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Note:
-        """As it was written."""
+    def of(cls, value: Mapping[str, Any]) -> Note | None:
+        """As it was written; None if a newer worker wrote it, in a way that is not known here."""
+        try:
+            check_version(value, NOTE_VERSION, "What is known of a mirrored topic")
+        except NewerFormatError as error:
+            log.warning("%s It is noted anew.", error)
+            return None
         numbers = str(value.get("altered") or "")
         return cls(str(value.get("id")), frozenset(int(each) for each in numbers.split(",") if each))
 
-    def value(self) -> dict[str, str]:
+    def value(self) -> dict[str, str | int]:
         """As it is written."""
         numbers = ",".join(map(str, sorted(self.altered)))
-        return {"id": self.id, "altered": numbers} if numbers else {"id": self.id}
+        return {VERSION: NOTE_VERSION, "id": self.id, **({"altered": numbers} if numbers else {})}
 
 
 def changed(known: Mapping[str, str], found: Mapping[str, str]) -> set[str]:
@@ -69,8 +77,8 @@ def note_altered(memory: ConnectorMemory | None, partitions: Iterable[Mapping[st
     notes = memory.notes() if altered else {}
     changes: dict[str, SourceOffset | None] = {}
     for name, numbers in altered.items():
-        if name in notes:
-            note = Note.of(notes[name])
+        note = Note.of(notes[name]) if name in notes else None
+        if note is not None:
             changes[name] = Note(note.id, note.altered | numbers).value()
     memory.write_notes(changes)
 
@@ -152,9 +160,9 @@ class TopicIdentity:
     def _notes(self, memory: ConnectorMemory) -> dict[str, Note]:
         prefix = _note_name(self._settings.source_alias, "")
         return {
-            name.removeprefix(prefix): Note.of(value)
+            name.removeprefix(prefix): note
             for name, value in memory.notes().items()
-            if name.startswith(prefix)
+            if name.startswith(prefix) and (note := Note.of(value)) is not None
         }
 
     def _write(self, memory: ConnectorMemory, notes: Mapping[str, Note]) -> None:

@@ -16,7 +16,8 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from seamark.config.states import TargetState
-from seamark.errors import DataError
+from seamark.errors import DataError, NewerFormatError
+from seamark.formats import check_version
 from seamark.storage import codec
 from seamark.storage import config_records as records
 from seamark.storage.config_records import SessionKey
@@ -324,10 +325,11 @@ class ConfigLogReducer:
 
     def _take_placement(self, name: str, content: Any) -> list[ConfigEvent]:
         before = self._placements.get(name)
-        if content is None:
+        slot = None if content is None else _slot(name, _fields(content))
+        if slot is None:
             self._placements.pop(name, None)
         else:
-            self._placements[name] = _count(_fields(content), "slot")
+            self._placements[name] = slot
         return [] if self._placements.get(name) == before else [PlacementChanged(name)]
 
     def _forget(self, name: str) -> None:
@@ -365,6 +367,21 @@ def _count(fields: Mapping[str, Any], name: str) -> int:
     if not 0 <= value < _INT32:
         raise _ShapeError(f"{name!r} should be from 0 to {_INT32 - 1}, but is {value}")
     return value
+
+
+def _slot(name: str, fields: Mapping[str, Any]) -> int | None:
+    """Where a connector is placed; None if a newer worker has said it in a way that is not known here.
+
+    Then it runs elsewhere: in the slot that it had before, two workers might run it.
+    """
+    try:
+        check_version(fields, records.PLACEMENT_VERSION, f"The placement of connector {name!r}")
+    except NewerFormatError as error:
+        _log.warning("%s", error)
+        return None
+    except DataError as error:
+        raise _ShapeError(str(error)) from None
+    return _count(fields, "slot")
 
 
 def _properties(content: Any) -> Config:

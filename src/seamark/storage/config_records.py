@@ -9,7 +9,7 @@
 ``session-key``          ``{"key":..,"algorithm":..,"creation-timestamp":..}``  signs requests between workers
 ``restart-connector-N``  ``{"include-tasks":..,"only-failed":..}``   restart it now
 ``logger-cluster-L``     ``{"level":..}``                            the level of a logger on every worker
-``placement-N``          ``{"slot":n}``                              Seamark's own; Java workers log and skip it
+``placement-N``          ``{"version":1,"slot":n}``                  Seamark's own; Java workers log and skip it
 =======================  ==========================================  ==========================================
 
 Java writes these values as structs, whose fields keep their order, and maps in the order that the map at hand has: that
@@ -36,6 +36,7 @@ FENCING: Final = "tasks-fencing-"
 SESSION_KEY: Final = "session-key"
 LOGGER: Final = "logger-cluster-"
 PLACEMENT: Final = "placement-"
+PLACEMENT_VERSION: Final = 1
 
 ConfigRecord = tuple[str, bytes | None]
 """Key and value of a record to write."""
@@ -107,4 +108,4 @@ def logger_record(logger: str, level: str) -> ConfigRecord:
 
 def placement_record(name: str, slot: int | None) -> ConfigRecord:
     """The slot in which a connector runs; None takes it back."""
-    return PLACEMENT + name, None if slot is None else struct(slot=slot)
+    return PLACEMENT + name, None if slot is None else struct(version=PLACEMENT_VERSION, slot=slot)

@@ -1,17 +1,20 @@
 """Intents: what is about to be done, recorded before it is done, so that after a crash exactly that is done again.
 
 They are kept like offsets, under the name ``__seamark:<connector>``, which no connector can be asked about by a Java
-worker: key ``["__seamark:<connector>",{"intent":"<kind>"}]``, value a map of primitives.
+worker: key ``["__seamark:<connector>",{"intent":"<kind>"}]``, value a map of primitives, with a ``version``. An intent
+of a later version is refused: what it asks for cannot be done again by who does not know all of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from seamark.connector.offsets import SourcePartition, check_offset_map
+from seamark.formats import check_version
 from seamark.storage.offsets import READ_TIMEOUT_S, WRITE_TIMEOUT_S, OffsetStore, encode_key
 
+INTENT_VERSION: Final = 1
 _PREFIX = "__seamark:"
 
 
@@ -44,6 +47,15 @@ class IntentStore:
         self._store.write(
             intents_name(connector), {intent_partition(kind): intent}, timeout_s, transactional_id=transactional_id
         )
+
+
+def check_intent(intent: Mapping[str, Any]) -> None:
+    """Refuse an intent that cannot be understood here.
+
+    Raises:
+        NewerFormatError: a newer worker has written it.
+    """
+    check_version(intent, INTENT_VERSION, f"Batch {intent.get('batch')} of this connector")
 
 
 def intents_name(connector: str) -> str:

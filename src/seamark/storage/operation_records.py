@@ -15,7 +15,9 @@ from typing import Any, Final
 import orjson
 
 from seamark.errors import DataError
+from seamark.formats import VERSION, check_version
 
+OPERATION_VERSION: Final = 1
 Offset = Mapping[str, Any]
 """``{"partition": {...}, "offset": {...} or None}``, as in REST."""
 
@@ -77,7 +79,7 @@ class OperationRecord:
 
     def encoded(self) -> bytes:
         """As it is stored."""
-        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        fields = {VERSION: OPERATION_VERSION, **{name: getattr(self, name) for name in _NAMES}}
         try:
             return orjson.dumps(fields)
         except TypeError:  # half surrogates and numbers beyond 64 bits, which names and requests may have
@@ -85,17 +87,19 @@ class OperationRecord:
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
 
 
-_NAMES: Final = frozenset(each.name for each in dataclasses.fields(OperationRecord))
+_NAMES: Final = tuple(each.name for each in dataclasses.fields(OperationRecord))
 
 
 def decode_operation(value: bytes) -> OperationRecord:
-    """A record of its stored form; fields of later versions are left out.
+    """A record of its stored form; fields that are not known here are left out.
 
     Raises:
+        NewerFormatError: it is of a later version.
         DataError: it is none.
     """
     try:
         fields = json.loads(value)
+        check_version(fields, OPERATION_VERSION, f"Operation {fields.get('id')}")
         return OperationRecord(**{name: content for name, content in fields.items() if name in _NAMES})
     except (ValueError, TypeError, AttributeError) as error:
         raise DataError(f"This is no record of an operation: {error}") from error

@@ -6,6 +6,7 @@ Nothing is created before the first operation: a worker that never changes offse
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import os
 import threading
@@ -15,7 +16,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
-from seamark.errors import DataError, OffsetStoreError
+from seamark.errors import DataError, NewerFormatError, OffsetStoreError
 from seamark.kafka.admin import Admin
 from seamark.kafka.clients import worker_client_config
 from seamark.kafka.log import LogRecord, TopicLog
@@ -89,11 +90,21 @@ class OperationStore(ABC):
             return
         try:
             record = decode_operation(value)
+        except NewerFormatError as error:
+            # A newer leader goes on with it, or has ended it. What was known of it before must not be done again here.
+            log.warning("It is left to a newer worker: %s", error)
+            self._leave(str(json.loads(value).get("id", key)), value)
+            return
         except DataError as error:
             log.warning("Operation %s is ignored: %s", key, error)
             return
         with self._lock:
             self._table[record.id] = record
+
+    def _leave(self, operation_id: str, value: bytes) -> None:
+        """An operation is in a form that is not known here."""
+        with self._lock:
+            self._table.pop(operation_id, None)
 
 
 class KafkaOperationStore(OperationStore):
@@ -200,6 +211,7 @@ class FileOperationStore(OperationStore):
         super().__init__()
         self.path = path
         self._is_read = False
+        self._left: dict[str, bytes] = {}  # lines of newer versions, which stay in the file
 
     def put(self, record: OperationRecord, *, waits: bool = True) -> None:
         self.refresh()
@@ -211,6 +223,10 @@ class FileOperationStore(OperationStore):
         with self._lock:
             self._table.pop(operation_id, None)
             self._rewrite()
+
+    def _leave(self, operation_id: str, value: bytes) -> None:
+        super()._leave(operation_id, value)
+        self._left[operation_id] = value
 
     def refresh(self) -> None:
         with self._lock:
@@ -224,7 +240,7 @@ class FileOperationStore(OperationStore):
                 raise OffsetStoreError(f"Operations in {self.path} cannot be read: {error.strerror}.") from error
             for line in lines:  # the last one may be half a line, of a crash: then it is as if it was not written
                 self._take("a line", line)
-            if len(lines) > 2 * len(self._table):
+            if len(lines) > 2 * (len(self._table) + len(self._left)):
                 self._rewrite()
             elif lines and not self._ends_with_a_line():
                 self._append(b"")
@@ -253,6 +269,7 @@ class FileOperationStore(OperationStore):
         temporary = self.path.with_name(f"{self.path.name}.tmp")
         try:
             with temporary.open("wb") as file:
+                file.writelines(line + b"\n" for line in self._left.values())
                 file.writelines(record.encoded() + b"\n" for record in self.all())
                 file.flush()
                 os.fsync(file.fileno())

@@ -182,6 +182,8 @@ def test_measurements_are_written_as_they_are_read(tmp_path: Path) -> None:
     path = tmp_path / "costs.json"
     path.write_text(json.dumps(MEASURED.to_json()))
     assert read_measurements(path) == MEASURED
+    path.write_text(json.dumps({name: value for name, value in MEASURED.to_json().items() if name != "version"}))
+    assert read_measurements(path) == MEASURED
 
 
 @pytest.mark.parametrize(
@@ -193,6 +195,7 @@ def test_measurements_are_written_as_they_are_read(tmp_path: Path) -> None:
         (json.dumps({**MEASURED.to_json(), "worker_mb": -1}), "negative"),
         (json.dumps({**MEASURED.to_json(), "kinds": {"sink": {"record_us": 1}}}), "holds no measurements"),
         (json.dumps({**MEASURED.to_json(), "more": 1}), "holds no measurements"),
+        (json.dumps({**MEASURED.to_json(), "version": 2}), "was written by a newer Seamark"),
     ],
 )
 def test_files_that_hold_something_else_are_refused(tmp_path: Path, text: str, message: str) -> None:

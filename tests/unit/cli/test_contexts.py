@@ -77,6 +77,7 @@ def test_secrets_come_from_the_environment(config_file: Path, monkeypatch: pytes
         ("contexts: [a]", "should have an object 'contexts'"),
         ("contexts: {a: {url: x, insecure: maybe}}", "true or false"),
         ("{", "cannot be read"),
+        ("version: 2\ncontexts: {a: {url: x}}", "was written by a newer Seamark"),
     ],
 )
 def test_a_wrong_file_is_refused(config_file: Path, content: str, words: str) -> None:

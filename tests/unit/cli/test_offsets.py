@@ -208,7 +208,8 @@ def test_some_partitions_are_reset(run: Run, some: FleetHerder) -> None:
 def test_what_was_exported_is_imported(run: Run, some: FleetHerder, tmp_path: Path) -> None:
     file = tmp_path / "offsets.json"
     assert run("offsets", "export", "orders", "-f", str(file)).code == 0
-    assert json.loads(file.read_text())["kafka_cluster_id"] == "cluster-1"
+    content = json.loads(file.read_text())
+    assert (content["version"], content["kafka_cluster_id"]) == (1, "cluster-1")
     some.offsets["orders"] = [sink_offset("t", 0, 1), sink_offset("z", 0, 1)]
     said = run("offsets", "import", "orders", "-f", str(file), "--yes")
     assert (said.code, said.out) == (0, "altered\n")
@@ -224,7 +225,8 @@ def test_what_was_exported_is_imported(run: Run, some: FleetHerder, tmp_path: Pa
 @pytest.mark.parametrize(
     "content",
     ["", "[]", "{}", '{"offsets": []}', '{"offsets": [1]}', '{"offsets": [{"partition": {}, "offset": 3}]}',
-     '{"offsets": [{"partition": {"a": 1}, "offset": {"b": 1}}, {"partition": {"a": 1}, "offset": {"b": 2}}]}'],
+     '{"offsets": [{"partition": {"a": 1}, "offset": {"b": 1}}, {"partition": {"a": 1}, "offset": {"b": 2}}]}',
+     '{"version": 2, "offsets": [{"partition": {"a": 1}, "offset": {"b": 1}}]}'],
 )  # fmt: skip
 def test_what_was_not_exported_is_refused(run: Run, some: FleetHerder, tmp_path: Path, content: str) -> None:
     file = tmp_path / "offsets.json"

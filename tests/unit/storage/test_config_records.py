@@ -50,7 +50,7 @@ def test_structs_keep_the_order_of_their_fields() -> None:
         b'{"include-tasks":true,"only-failed":false}',
     )
     assert records.logger_record("org.apache", "warn") == ("logger-cluster-org.apache", b'{"level":"warn"}')
-    assert records.placement_record("c", 4) == ("placement-c", b'{"slot":4}')
+    assert records.placement_record("c", 4) == ("placement-c", b'{"version":1,"slot":4}')
     assert records.placement_record("c", None) == ("placement-c", None)
 
 

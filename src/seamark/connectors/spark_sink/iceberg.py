@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from seamark.connector.frame import SinkBatch
 from seamark.connectors.spark_sink.fitting import fitted
 from seamark.connectors.spark_sink.rows import DELETED, Rows
-from seamark.connectors.spark_sink.target import Target, in_own_session, merge_statement, note_of, told_apart
+from seamark.connectors.spark_sink.target import (
+    Target,
+    in_own_session,
+    is_note_of,
+    merge_statement,
+    note_of,
+    told_apart,
+)
 from seamark.engine.spark_packages import require_package
 from seamark.errors import ConfigError, ConnectError
 
@@ -86,7 +93,7 @@ class IcebergTarget(Target):
         if found is None:
             return False
         note = found["summary"].get(_NOTE)
-        if note not in (None, note_of(batch)):
+        if note is not None and not is_note_of(note, batch, f"The Iceberg table {self.name}"):
             raise ConnectError(
                 f"The Iceberg table {self.name} has a batch {batch.id} of a connector {batch.connector!r} with another "
                 "range. Give each connector that writes to a table a name of its own."

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Final
 
 from seamark.connector.frame import SinkBatch
 from seamark.connectors.batch_files import range_of
+from seamark.connectors.spark_errors import real_cause
 from seamark.connectors.spark_sink.config import Settings
 from seamark.connectors.spark_sink.fitting import with_values
 from seamark.connectors.spark_sink.rows import DELETED, Rows, quoted
 from seamark.errors import ConnectError, RetriableError
+from seamark.formats import check_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+NOTE_VERSION: Final = 1
 log = logging.getLogger(__name__)
 # Others at work on the same table, or a system that is away: the same batch may succeed when it is written again.
 _PASSING: Final = re.compile(
@@ -55,7 +58,7 @@ class Target(ABC):
             try:
                 self.compact()
             except Exception as error:
-                log.warning("[%s] %s could not be compacted: %s", self.connector, self.name, first_words(error))
+                log.warning("[%s] %s could not be compacted: %s", self.connector, self.name, real_cause(error))
 
     def spread(self, frame: DataFrame) -> DataFrame:
         """Rows in as many Spark partitions as the batch may have files, for each partition of the table."""
@@ -99,8 +102,25 @@ class Target(ABC):
 
 
 def note_of(batch: SinkBatch) -> str:
-    """What is kept beside a batch in a table: whose it is, and its range."""
+    """What is kept beside a batch in a table: whose it is, and its range.
+
+    Version 1 has no field that says so: those who compare the whole text still find it.
+    """
     return json.dumps({"connector": batch.connector, "batch": batch.id, **range_of(batch)}, sort_keys=True)
+
+
+def is_note_of(note: str, batch: SinkBatch, target: str) -> bool:
+    """Whether what is kept beside a batch in a table is about this one, with the same range.
+
+    Raises:
+        NewerFormatError: a newer Seamark has written it.
+    """
+    try:
+        found = json.loads(note)
+    except ValueError:
+        return False
+    check_version(found, NOTE_VERSION, f"{target} has a batch {batch.id}, which")
+    return all(found.get(name) == value for name, value in json.loads(note_of(batch)).items())
 
 
 def is_written(target: str, batch: SinkBatch, last: int | None, note: str | None) -> bool:
@@ -117,7 +137,7 @@ def is_written(target: str, batch: SinkBatch, last: int | None, note: str | None
     """
     if last is None or last < batch.id:
         return False
-    if last == batch.id and note in (None, note_of(batch)):
+    if last == batch.id and (note is None or is_note_of(note, batch, target)):
         return True
     # Newer ones are also what a driver finds that was replaced and does not know it yet: it will not commit.
     kind = RetriableError if last > batch.id else ConnectError
@@ -167,19 +187,12 @@ def in_own_session(frame: DataFrame, settings: dict[str, str]) -> DataFrame:
 
 @contextmanager
 def told_apart(target: str) -> Iterator[None]:
-    """Turn errors that may pass by themselves into ones that the runtime tries again."""
+    """Say what went wrong in the end; errors that may pass by themselves become ones that the runtime tries again."""
     try:
         yield
     except ConnectError:
         raise
     except Exception as error:
         if _PASSING.search(str(error)):
-            raise RetriableError(f"{target} could not be written this time: {first_words(error)}") from error
-        raise
-
-
-def first_words(error: BaseException) -> str:
-    """What a Java or Spark error says, without its trace."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith(("at ", "An error occurred while calling"))]
-    return (telling or lines or [type(error).__name__])[0].lstrip(": ")
+            raise RetriableError(f"{target} could not be written this time: {real_cause(error)}") from error
+        raise ConnectError(f"{target} could not be written: {real_cause(error)}") from error
