@@ -55,7 +55,6 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.mark.requirement("STR-39")
 def test_one_command_installs_everything_and_the_examples_work(fresh: Cluster, tmp_path: Path) -> None:
     """The operator runs before there is anything to serve, in all namespaces, as its ServiceAccount."""
-    fresh.apply(yaml.safe_load((DEPLOY / "namespace.yaml").read_text()))
     for body in yaml.safe_load_all((DEPLOY / "rbac.yaml").read_text()):
         fresh.apply(body)
     operator = Operator(fresh.kubeconfig("operator", fresh.token()), tmp_path, ())

@@ -17,6 +17,7 @@ from seamark.operator.kinds import (
     Key,
     Resource,
     annotations_of,
+    labels_of,
     name_of,
 )
 from seamark.operator.mirror_specs import InvalidResourceError
@@ -71,7 +72,7 @@ class ConnectClusters(Reconciler):
                 await self._delete_orphans(resource, client)
             else:
                 status["url"] = None
-        except InvalidResourceError as error:
+        except (InvalidResourceError, workloads.NotAppliedError) as error:
             problem = NotReady(error.reason, error.message)
         except ClientError as error:
             problem = connectors.unreachable(error)
@@ -90,10 +91,23 @@ class ConnectClusters(Reconciler):
             created, wanted = created_connectors(resource), {name_of(each) for each in known}
             left = [name for name in created if name not in wanted]
             if left:
-                await delete_connectors(client, left)
+                moved = [name for name in left if await self._hand_over(resource, name)]
+                await delete_connectors(client, [name for name in left if name not in moved])
                 await self._context.write_status(
                     CONNECT, resource, {"createdConnectors": [name for name in created if name in wanted]}
                 )
+
+    async def _hand_over(self, resource: Resource, connector: str) -> bool:
+        """Whether a connector belongs to another KafkaConnect of the same workers now, which is noted down there."""
+        namespace = resource["metadata"]["namespace"]
+        known = await self._context.kube.find(CONNECTOR, namespace, connector)
+        name = None if known is None else labels_of(known).get(CLUSTER_LABEL)
+        other = await self._context.kube.find(CONNECT, namespace, name) if name else None
+        if other is None or url_of(other) != url_of(resource):
+            return False
+        created = sorted({*created_connectors(other), connector})
+        await self._context.write_status(CONNECT, other, {"createdConnectors": created})
+        return True
 
 
 async def remember_created(context: Context, cluster: Resource, connector: str) -> None:

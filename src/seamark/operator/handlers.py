@@ -6,6 +6,7 @@ Only raw events are used: kopf then keeps nothing of its own in resources, neith
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import kopf
@@ -34,6 +35,17 @@ from seamark.operator.resets import Resets
 _DELETED = "DELETED"
 
 
+@dataclass(frozen=True, slots=True)
+class _Fingerprint:
+    """What a pass depends on; not the status."""
+
+    uid: str | None
+    generation: int | None
+    deleted_at: str | None
+    annotations: dict[str, str]
+    labels: dict[str, str]
+
+
 class Watcher:
     """Turns events into passes."""
 
@@ -46,7 +58,7 @@ class Watcher:
             RESET_OFFSET.kind: Resets(context).work,
         }
         self.passes = Passes(self._work)
-        self._seen: dict[Key, tuple[Any, ...]] = {}
+        self._seen: dict[Key, _Fingerprint] = {}
         context.wake = self._wake_known
 
     async def _work(self, key: Key) -> float | None:
@@ -67,22 +79,23 @@ class Watcher:
         meta = resource["metadata"]
         key = Key(kind.kind, str(meta["namespace"]), str(meta["name"]))
         self._context.last_seen[key] = {"apiVersion": "", "kind": kind.kind, **resource}
-        seen = _fingerprint(resource)
+        before, seen = self._seen.get(key), _fingerprint(resource)
         if event == _DELETED:
             self._seen.pop(key, None)
-        elif self._seen.get(key) == seen:
+        elif before == seen:
             return  # only its status has changed, and that is the operator's own doing
         else:
             self._seen[key] = seen
         self.passes.wake(key)
+        if kind is CONNECTOR and before is not None:
+            cluster = before.labels.get(CLUSTER_LABEL)
+            if cluster is not None and (event == _DELETED or cluster != seen.labels.get(CLUSTER_LABEL)):
+                self._wake_known(Key(CONNECT.kind, key.namespace, cluster))  # has a connector too many now
         if kind in (CONNECT, CONNECTOR):
-            self._wake_others(kind, key, resource, event)
+            self._wake_others(kind, key)
 
-    def _wake_others(self, kind: Kind, key: Key, resource: Resource, event: str | None) -> None:
-        """What waits for this resource, or has to do with its end."""
-        cluster = labels_of(resource).get(CLUSTER_LABEL)
-        if kind is CONNECTOR and event == _DELETED and cluster:
-            self._wake_known(Key(CONNECT.kind, key.namespace, cluster))
+    def _wake_others(self, kind: Kind, key: Key) -> None:
+        """What waits for this resource."""
         for other, known in list(self._context.last_seen.items()):
             if kind is CONNECT and other.kind == CONNECTOR.kind and other.namespace == key.namespace:
                 if labels_of(known).get(CLUSTER_LABEL) == key.name:
@@ -105,13 +118,12 @@ class Watcher:
             self.passes.wake(key)
 
 
-def _fingerprint(resource: Resource) -> tuple[Any, ...]:
-    """What a pass depends on; not the status."""
+def _fingerprint(resource: Resource) -> _Fingerprint:
     meta = resource["metadata"]
-    return (
+    return _Fingerprint(
         meta.get("uid"),
         meta.get("generation"),
         meta.get("deletionTimestamp"),
-        tuple(sorted((meta.get("annotations") or {}).items())),
-        tuple(sorted((meta.get("labels") or {}).items())),
+        dict(meta.get("annotations") or {}),
+        labels_of(resource),
     )

@@ -59,14 +59,24 @@ class Place:
     url: str
     cluster: dict[str, Any] | None = None
 
+    @property
+    def is_of_cluster(self) -> bool:
+        """Whether the KafkaConnect leads to that address by itself."""
+        return self.cluster is not None and self.url == connect_clusters.url_of(self.cluster)
 
-async def place_of(context: Context, resource: Resource) -> Place:
+
+async def place_of(context: Context, resource: Resource, named: str | None = None) -> Place:
     """Where the connector of a KafkaConnector is.
+
+    Args:
+        context: of the pass.
+        resource: the KafkaConnector.
+        named: a worker's address that counts if the KafkaConnector itself has none.
 
     Raises:
         NoSuchResourceError: it cannot be told; the words are Strimzi's.
     """
-    url = given_url(resource)
+    url = given_url(resource) or named
     namespace = namespace_of(resource)
     name = labels_of(resource).get(CLUSTER_LABEL)
     if name is None:
@@ -134,6 +144,8 @@ class _Pass:
             status |= await self._connector_status(place, outcome)
         except NoSuchResourceError as error:
             problem = NotReady(error.reason, error.message)
+            if request is not None:
+                warnings.append(request.failure(self._key.name, error.message))
             is_settled = not warnings
         except ClientError as error:
             problem = connectors.unreachable(error)
@@ -158,7 +170,7 @@ class _Pass:
             return warning
 
         async def creating() -> None:
-            if place.cluster is not None:
+            if place.is_of_cluster and place.cluster is not None:
                 await connect_clusters.remember_created(context, place.cluster, spec.name)
             else:
                 await context.write_status(CONNECTOR, self._resource, {"createdConnectors": [spec.name]})
@@ -170,17 +182,17 @@ class _Pass:
                 None if request is None else offsets,
                 lambda: self._restart(client),
                 auto_restarts.parse(self._status.get("autoRestart")),
-                await self._is_held(),
+                await self._is_held(place),
             )
             outcome = await connectors.reconcile(client, spec, live, steps, creating, context.now)
         if request is not None and not self._is_served:
             outcome.is_settled = False
         return outcome
 
-    async def _is_held(self) -> bool:
+    async def _is_held(self, place: Place) -> bool:
         """Whether a ResetOffset has the connector stopped."""
         for reset in await self._context.list_all(RESET_OFFSET):
-            if reset_states.holds(reset, namespace_of(self._resource), name_of(self._resource)):
+            if reset_states.holds(reset, namespace_of(self._resource), name_of(self._resource), place.url):
                 return True
         return False
 

@@ -19,7 +19,7 @@ from seamark.operator.kube import Kube
 from seamark.operator.reset_plans import Logs
 
 SelectTopic = Callable[[str], bool]
-_REQUEST_S = 20.0
+_REQUEST_S = 15.0
 
 
 class NoKafkaError(ConnectError):

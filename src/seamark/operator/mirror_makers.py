@@ -103,7 +103,12 @@ class _Pass:
         request = request if isinstance(request, OffsetRequest) else None
         url = given_url(self._resource)
         if url is None:
-            replicas = await self._apply_workers(maker, status)
+            try:
+                replicas = await self._apply_workers(maker, status)
+            except workloads.NotAppliedError as error:
+                asked = request.connectors if request is not None else ()
+                warnings += [request.failure(name, error.message) for name in asked if request is not None]
+                return {}, NotReady(error.reason, error.message), warnings
             if replicas == 0:
                 status["url"] = None
                 return {}, None, warnings
@@ -231,7 +236,7 @@ def _collision(spec: ConnectorSpec, specs: Sequence[ConnectorSpec], request: Off
     is_list = request.action is Action.LIST
     places = {each.name: (str(each.list_to if is_list else each.alter_from), each.key) for each in specs}
     others = offset_requests.colliding(places, spec.name)
-    if not others:
+    if not others or not (spec.list_to if is_list else spec.alter_from):
         return None
     return Warning_(
         conditions.MANAGE_OFFSETS,

@@ -88,7 +88,8 @@ async def _alter(kube: Kube, client: AsyncConnectClient, resource: Resource, spe
     rows = offset_forms.parse(entry, what)
     await _require_stopped(client, spec, "altered")
     if spec.mirror is None:
-        await client.request("PATCH", connector_path(spec.name, "/offsets"), {"offsets": rows})
+        body = {"offsets": offset_forms.plain(rows, what)}
+        await client.request("PATCH", connector_path(spec.name, "/offsets"), body)
         return
     topics: list[str] = []
     if offset_forms.needs_topics(spec.mirror, rows):
@@ -100,7 +101,7 @@ async def _alter(kube: Kube, client: AsyncConnectClient, resource: Resource, spe
 async def _entry(kube: Kube, namespace: str, name: str, key: str) -> tuple[str, str]:
     found = await kube.find(CONFIG_MAP, namespace, name)
     if found is None:
-        raise RefusedError(f"ConfigMap {namespace}/{name} does not exist")
+        raise RefusedError(f"ConfigMap {namespace}/{name} does not exist, so there is no data field {key}")
     data = found.get("data") or {}
     if key not in data:
         raise RefusedError(f"Data field {key} is missing in ConfigMap {namespace}/{name}")

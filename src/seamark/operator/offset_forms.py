@@ -77,7 +77,8 @@ def shorten(fields: MirrorFields, rows: Sequence[Mapping[str, Any]]) -> list[Row
 def needs_topics(fields: MirrorFields, rows: Sequence[Any]) -> bool:
     """Whether rows lack a topic, so that the connector's topics have to be known."""
     return fields.type is MirrorType.SOURCE and any(
-        isinstance(row, dict) and "topic" not in row and "topic" not in _object(row.get("partition")) for row in rows
+        isinstance(row, dict) and row.get("topic") is None and _object(row.get("partition")).get("topic") is None
+        for row in rows
     )
 
 
@@ -130,6 +131,18 @@ def complete(fields: MirrorFields, rows: Sequence[Any], topics: Collection[str],
         if made.setdefault(json.dumps(partition, sort_keys=True), one) != one:
             raise OffsetsInvalidError(f"{place.name} has a partition that is there before with another offset")
     return list(made.values())
+
+
+def plain(rows: Sequence[Any], what: str) -> list[Row]:
+    """Rows of a connector that nothing is known of: theirs are Kafka Connect's, without what that would not understand.
+
+    Raises:
+        OffsetsInvalidError: a row is none.
+    """
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise _Place(f"{what}: offsets[{number}]").wrong("", "an object", row)
+    return [{key: row[key] for key in ("partition", "offset") if key in row} for row in rows]
 
 
 # shorter
@@ -191,10 +204,11 @@ def _source_partition(fields: MirrorFields, row: Row, topics: Collection[str], p
     if "partition" not in values:
         raise place.missing(f"{prefix}partition")
     number = _partition_number(values["partition"], place, f"{prefix}partition")
-    topic = values.get("topic", row.get("topic"))
+    topic = row.get("topic") if values.get("topic") is None else values["topic"]
     if topic is None:
         topic = _config_topic(fields, topics, place)
-    cluster = values.get("cluster", row.get("cluster", fields.source))
+    clusters = (values.get("cluster"), row.get("cluster"), fields.source)
+    cluster = next(each for each in clusters if each is not None)
     return {
         "cluster": _text(cluster, place, f"{prefix}cluster"),
         "partition": number,

@@ -10,12 +10,16 @@ KafkaConnector of a sink                   `topics` or `topics.regex` of its con
 KafkaConnector of a MirrorSourceConnector  those that it has offsets of or names       its name
 Subscription (messaging.knative.dev)       ``<channel's namespace>.<channel>``         ``kafka.<uid>``
 =========================================  ==========================================  ==============================
+
+Workers are those that resources lead to. The ResetOffset itself, and a Subscription, may name one more with the
+annotation `seamark.dev/connect-url`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -24,11 +28,15 @@ from seamark.errors import BadRequestError, ConnectError
 from seamark.operator import connect_clusters, connector_specs, log_positions
 from seamark.operator.context import Context
 from seamark.operator.kafka_connectors import NoSuchResourceError, Place, place_of
-from seamark.operator.kinds import CONNECT, CONNECTOR, SUBSCRIPTION, Kind, Resource, name_of, namespace_of
+from seamark.operator.kinds import CONNECT, CONNECTOR, MIRROR_MAKER, SUBSCRIPTION, Kind, Resource, name_of, namespace_of
 from seamark.operator.kube import KubeError
 from seamark.operator.log_positions import SelectTopic
+from seamark.operator.reset_states import Held
+from seamark.operator.workers import given_url
 
 _log = logging.getLogger(__name__)
+_LOOK_S: Final = 15.0
+"""How long to wait for a worker that may have connectors of a group, or not."""
 _MIRROR: Final = "MirrorSourceConnector"
 _GROUP: Final = "consumer.override.group.id"
 
@@ -43,12 +51,13 @@ class DataPlaneError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a ResetOffset refers to."""
+    """What a ResetOffset refers to; `url` is that of a worker, if the ResetOffset names one."""
 
     api_version: str
     kind: str
     namespace: str
     name: str
+    url: str | None = None
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name} ({self.api_version})"
@@ -69,8 +78,9 @@ class Consumer:
         connector: its name.
         url: of a worker.
         config: as the worker has it.
-        resource: its KafkaConnector, if it has one.
+        resource: its KafkaConnector, if it has one, or the resource that names its worker.
         connect: its KafkaConnect, if it has one.
+        named_url: of the worker, if its KafkaConnect does not lead there; else empty.
     """
 
     namespace: str
@@ -80,6 +90,7 @@ class Consumer:
     config: Mapping[str, str | None]
     resource: Resource | None = None
     connect: Resource | None = None
+    named_url: str = ""
 
     def sort_key(self) -> tuple[str, str]:
         """Locks are taken in this order."""
@@ -130,7 +141,11 @@ def reference_of(resource: Resource) -> Reference:
     """What a ResetOffset refers to; without a namespace it is in its own."""
     ref = resource["spec"]["ref"]
     return Reference(
-        str(ref["apiVersion"]), str(ref["kind"]), str(ref.get("namespace") or namespace_of(resource)), str(ref["name"])
+        str(ref["apiVersion"]),
+        str(ref["kind"]),
+        str(ref.get("namespace") or namespace_of(resource)),
+        str(ref["name"]),
+        given_url(resource),
     )
 
 
@@ -164,6 +179,8 @@ class ConnectorTarget:
     group: str
     topic_text: str
     is_mirror: bool
+    url: str | None = None
+    """Of its worker, if it does not say so itself."""
 
     def topics(self, consumer: Consumer, known: Collection[str]) -> list[str] | SelectTopic:
         """By name, or which of all."""
@@ -174,7 +191,7 @@ class ConnectorTarget:
 
     async def consumers(self, context: Context) -> list[Consumer]:
         """This connector, and others on the same workers with the same group."""
-        place = await place_of(context, self.resource)
+        place = await place_of(context, self.resource, self.url)
         client = context.workers.at(place.url)
         try:
             config = await client.config(self.spec.name)
@@ -215,12 +232,12 @@ class KafkaConnectorMapper:
         spec = connector_specs.kafka_connector(resource)
         config = spec.config
         if config["connector.class"].endswith(_MIRROR):
-            return ConnectorTarget(resource, spec, spec.name, config.get("topics", ".*"), True)
+            return ConnectorTarget(resource, spec, spec.name, config.get("topics", ".*"), True, reference.url)
         topics = config.get("topics") or config.get("topics.regex")
         if not topics:
             raise RefError(f"{reference} is neither a sink nor a {_MIRROR}: it has no consumer group")
         text = ",".join(_listed(topics)) if config.get("topics") else topics
-        return ConnectorTarget(resource, spec, sink_group(spec.name, config), text, False)
+        return ConnectorTarget(resource, spec, sink_group(spec.name, config), text, False, reference.url)
 
 
 # Knative
@@ -232,6 +249,9 @@ class SubscriptionTarget:
 
     group: str
     topic_text: str
+    subscription: Resource
+    urls: Sequence[str] = ()
+    """Of workers that the Subscription or the ResetOffset names."""
     is_mirror: bool = False
 
     def topics(self, consumer: Consumer, known: Collection[str]) -> list[str] | SelectTopic:
@@ -248,24 +268,47 @@ class SubscriptionTarget:
                     context
                 ):
                     found.setdefault(each.sort_key(), each)
+        places = await self._places(context)
+        answers = await asyncio.gather(*(self._look(context, place) for place, _ in places))
         unreachable = []
-        for cluster in await context.list_all(CONNECT):
-            if not connect_clusters.has_workers(cluster):
-                continue
-            place = Place(connect_clusters.url_of(cluster), cluster)
-            try:
-                sinks = await _sinks_of_group(context.workers.at(place.url), self.group)
-            except ClientError as error:
-                unreachable.append(f"{namespace_of(cluster)}/{name_of(cluster)}")
-                _log.info("Connectors of group %s are not looked for at %s: %s", self.group, place.url, error)
+        for (place, known), sinks in zip(places, answers, strict=True):
+            if sinks is None:
+                unreachable.append(place.url)
                 continue
             for name, config in sinks.items():
-                each = _consumer(namespace_of(cluster), place, name, config, None)
+                each = _consumer(namespace_of(known), place, name, config, known)
                 found.setdefault(each.sort_key(), each)
+        silent = [url for url in self.urls if url in unreachable]
+        if silent:
+            raise DataPlaneError(f"no answer from {', '.join(silent)}, where connectors of group {self.group} may be")
         if not found:
-            hint = f"; no answer from KafkaConnect {', '.join(unreachable)}" if unreachable else ""
+            hint = f"; no answer from {', '.join(unreachable)}" if unreachable else ""
             raise DataPlaneError(f"no connector consumes as group {self.group}{hint}")
         return [found[key] for key in sorted(found)]
+
+    async def _places(self, context: Context) -> list[tuple[Place, Resource]]:
+        """Every worker once, with the resource that leads there."""
+        found: dict[str, tuple[Place, Resource]] = {}
+        for cluster in await context.list_all(CONNECT):
+            if connect_clusters.has_workers(cluster):
+                url = connect_clusters.url_of(cluster)
+                found.setdefault(url, (Place(url, cluster), cluster))
+        for maker in await context.list_all(MIRROR_MAKER):
+            outside = given_url(maker)
+            if outside is not None:
+                found.setdefault(outside, (Place(outside), maker))
+        for url in self.urls:
+            found.setdefault(url, (Place(url), self.subscription))
+        return list(found.values())
+
+    async def _look(self, context: Context, place: Place) -> dict[str, Mapping[str, str | None]] | None:
+        """The connectors of the group on a worker; None if it does not answer."""
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                return await _sinks_of_group(context.workers.at(place.url), self.group)
+        except (ClientError, TimeoutError) as error:
+            _log.info("Connectors of group %s are not looked for at %s: %s", self.group, place.url, error)
+            return None
 
 
 class SubscriptionMapper:
@@ -280,7 +323,8 @@ class SubscriptionMapper:
         if not channel.get("name"):
             raise RefError(f"failed to map {reference} to a topic: it has no channel")
         topic = f"{channel.get('namespace') or reference.namespace}.{channel['name']}"
-        return SubscriptionTarget(f"kafka.{resource['metadata']['uid']}", topic)
+        urls = [url for url in (given_url(resource), reference.url) if url is not None]
+        return SubscriptionTarget(f"kafka.{resource['metadata']['uid']}", topic, resource, urls)
 
 
 MAPPERS: list[RefMapper] = [KafkaConnectorMapper(), SubscriptionMapper()]
@@ -293,7 +337,8 @@ def _consumer(
     namespace: str, place: Place, connector: str, config: Mapping[str, str | None], resource: Resource | None
 ) -> Consumer:
     cluster = "" if place.cluster is None else name_of(place.cluster)
-    return Consumer(namespace, cluster, connector, place.url, config, resource, place.cluster)
+    named_url = "" if place.is_of_cluster else place.url
+    return Consumer(namespace, cluster, connector, place.url, config, resource, place.cluster, named_url)
 
 
 async def _sinks_of_group(client: AsyncConnectClient, group: str) -> dict[str, Mapping[str, str | None]]:
@@ -316,16 +361,20 @@ def _listed(topics: str) -> list[str]:
     return [topic for each in topics.split(",") if (topic := each.strip())]
 
 
-async def url_of(context: Context, namespace: str, cluster: str, connector: str) -> str:
+async def url_of(context: Context, held: Held) -> str:
     """Where a connector is that was stopped earlier.
 
     Raises:
         NoSuchResourceError: its resources are gone.
     """
-    resource = await context.kube.find(CONNECTOR, namespace, connector)
+    resource = await context.kube.find(CONNECTOR, held.namespace, held.connector)
     if resource is not None:
-        return (await place_of(context, resource)).url
-    connect = await context.kube.find(CONNECT, namespace, cluster) if cluster else None
+        return (await place_of(context, resource, held.url or None)).url
+    if held.url:
+        return held.url
+    connect = await context.kube.find(CONNECT, held.namespace, held.cluster) if held.cluster else None
     if connect is None:
-        raise NoSuchResourceError(f"KafkaConnector and KafkaConnect of {connector} in namespace {namespace} are gone")
+        raise NoSuchResourceError(
+            f"KafkaConnector and KafkaConnect of {held.connector} in namespace {held.namespace} are gone"
+        )
     return connect_clusters.url_of(connect)

@@ -53,6 +53,7 @@ class Held:
         connector: its name.
         state: that it had before.
         started: whether it has that state again.
+        url: of its worker, where neither its own resource nor its KafkaConnect leads there.
     """
 
     namespace: str
@@ -60,10 +61,12 @@ class Held:
     connector: str
     state: str
     started: bool = False
+    url: str = ""
 
     def entry(self) -> dict[str, Any]:
         """For a status."""
         return {
+            **({"url": self.url} if self.url else {}),
             "namespace": self.namespace,
             "cluster": self.cluster,
             "connector": self.connector,
@@ -81,16 +84,18 @@ def held(status: Mapping[str, Any]) -> list[Held]:
             str(each.get("connector", "")),
             str(each.get("state", "RUNNING")),
             bool(each.get("started")),
+            str(each.get("url") or ""),
         )
         for each in status.get("consumers") or []
     ]
 
 
-def holds(resource: Resource, namespace: str, connector: str) -> bool:
-    """Whether a ResetOffset has a connector stopped."""
+def holds(resource: Resource, namespace: str, connector: str, url: str) -> bool:
+    """Whether a ResetOffset has a connector stopped, by its resource or by its worker."""
     status = resource.get("status") or {}
     return not is_true(status.get("conditions"), SUCCEEDED) and any(
-        each.namespace == namespace and each.connector == connector and not each.started for each in held(status)
+        each.connector == connector and not each.started and (each.namespace == namespace or each.url == url)
+        for each in held(status)
     )
 
 

@@ -16,11 +16,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any, Final
 
 from seamark.client import ClientError, NotFound, Unsupported
 from seamark.config.position_plans import Partition
-from seamark.errors import ConnectError
+from seamark.errors import ConnectError, KafkaError
 from seamark.operator import log_positions, reset_plans, reset_refs, reset_states, worker_plans
 from seamark.operator.context import Context
 from seamark.operator.kafka_connectors import NoSuchResourceError
@@ -171,7 +172,9 @@ class _Run:
             logs: reset_plans.Logs | None = None
             try:
                 logs = await self._read_logs(target, first, {topic for topic, _ in known})
-            except log_positions.KafkaUnknownError as unknown:
+            except (log_positions.KafkaUnknownError, KafkaError) as unknown:
+                if target.is_mirror:  # its own configuration says where Kafka is
+                    raise
                 try:
                     await self._plan(target, first, None, known, time=reset_plans.LATEST)
                 except Unsupported:
@@ -233,7 +236,7 @@ class _Run:
                 before = known.get((each.namespace, each.connector))
                 # What an interrupted attempt has stopped had another state before.
                 state = before.state if before is not None else await self._state(each)
-                held.append(Held(each.namespace, each.cluster, each.connector, state))
+                held.append(Held(each.namespace, each.cluster, each.connector, state, url=each.named_url))
             await self._object.add_finalizer()
             await self._object.write(
                 consumers=[each.entry() for each in held],
@@ -294,7 +297,7 @@ class _Run:
             except ConnectError as error:
                 problems.append(f"{each.connector}: {error.message}")
                 continue
-            held[number] = Held(each.namespace, each.cluster, each.connector, each.state, started=True)
+            held[number] = replace(each, started=True)
             await self._object.write(consumers=[one.entry() for one in held])
         self._wake(held)
         if problems:
@@ -304,7 +307,7 @@ class _Run:
         await self._object.done(STARTED)
 
     async def _start_one(self, held: Held) -> None:
-        url = await reset_refs.url_of(self._context, held.namespace, held.cluster, held.connector)
+        url = await reset_refs.url_of(self._context, held)
         client = self._context.workers.at(url)
         async with self._context.workers.lock(url, held.connector):
             if held.state == "STOPPED":
@@ -364,7 +367,8 @@ class _Run:
         if target.is_mirror:
             settings = log_positions.mirror_settings(consumer.config)
         else:
-            settings = log_positions.sink_settings(consumer.config, consumer.resource, consumer.connect)
+            resources = self._object.resource, consumer.resource, consumer.connect
+            settings = log_positions.sink_settings(consumer.config, *resources)
         settings = await log_positions.resolved(self._context.kube, consumer.namespace, settings)
         try:
             at_ms = reset_plans.parse_time(self._object.time)

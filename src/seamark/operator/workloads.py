@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from seamark.errors import BadRequestError
 from seamark.operator import config_maps, kafka_access
 from seamark.operator.connector_specs import text_of
 from seamark.operator.kinds import (
@@ -28,7 +29,7 @@ from seamark.operator.kinds import (
     name_of,
     namespace_of,
 )
-from seamark.operator.kube import Kube
+from seamark.operator.kube import Away, EditConflict, Kube, KubeError, Missing
 from seamark.operator.mirror_specs import InvalidResourceError, MirrorMaker
 from seamark.operator.workers import PORT
 
@@ -51,6 +52,12 @@ _FORBIDDEN: Final = (
     "ssl.",
 )
 """Beginnings of properties that the resource says elsewhere."""
+
+
+class NotAppliedError(BadRequestError):
+    """The API server does not take what a resource asks for."""
+
+    reason = "KubernetesClientException"
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,12 +277,16 @@ class Applied:
         self._known: dict[Key, tuple[str, float]] = {}
 
     async def apply(self, key: Key, manifests: Sequence[tuple[Kind, dict[str, Any]]]) -> int:
-        """Make or change everything; returns how many workers there are."""
+        """Make or change everything; returns how many workers there are.
+
+        Raises:
+            NotAppliedError: the API server refuses it.
+        """
         digest = hashlib.sha256(json.dumps([body for _, body in manifests], sort_keys=True).encode()).hexdigest()
         known, at = self._known.get(key, ("", 0.0))
         if known != digest or time.monotonic() - at > _APPLY_AGAIN_S:
             for kind, body in manifests:
-                await self._kube.apply(kind, key.namespace, body)
+                await self._apply(kind, key.namespace, body)
             self._known[key] = (digest, time.monotonic())
         name = next(str(body["metadata"]["name"]) for kind, body in manifests if kind is DEPLOYMENT)
         found = await self._kube.find(DEPLOYMENT, key.namespace, name)
@@ -283,6 +294,14 @@ class Applied:
             self._known.pop(key, None)
             return 0
         return int((found.get("status") or {}).get("replicas", 0))
+
+    async def _apply(self, kind: Kind, namespace: str, body: dict[str, Any]) -> None:
+        try:
+            await self._kube.apply(kind, namespace, body)
+        except (Away, EditConflict, Missing):
+            raise  # passes, or there is no such namespace any more
+        except KubeError as error:  # also with 500: what it cannot read, it cannot convert
+            raise NotAppliedError(f"{kind.kind} {body['metadata']['name']}: {error.message}") from error
 
     def forget(self, key: Key) -> None:
         """A resource is gone."""

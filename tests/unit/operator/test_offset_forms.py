@@ -128,3 +128,19 @@ def test_one_partition_cannot_go_to_two_places() -> None:
 def test_an_entry_is_an_object_with_offsets(text: str) -> None:
     with pytest.raises(OffsetsInvalidError):
         offset_forms.parse(text, "entry")
+
+
+def test_a_topic_of_null_is_a_missing_one() -> None:
+    row = {"topic": None, "cluster": None, "partition": 0, "offset": 1}
+    assert offset_forms.needs_topics(fields(), [row])
+    assert completed(MirrorType.SOURCE, [row], [CONFIGS]) == [full(CONFIGS, 0, 1)]
+    nested = {"topic": "orders", "partition": {"partition": 0, "topic": None}, "offset": 1}
+    assert not offset_forms.needs_topics(fields(), [nested])
+    assert completed(MirrorType.SOURCE, [nested]) == [full("orders", 0, 1)]
+
+
+def test_rows_of_other_connectors_are_sent_without_what_is_unknown() -> None:
+    row = {"partition": {"file": "a", "any": 1}, "offset": None}
+    assert offset_forms.plain([{**row, "comment": "back to the start"}, {}], "entry") == [row, {}]
+    with pytest.raises(OffsetsInvalidError, match=r"entry: offsets\[1\] should be an object, but is 3"):
+        offset_forms.plain([row, 3], "entry")

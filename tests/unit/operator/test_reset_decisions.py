@@ -65,10 +65,19 @@ def test_another_failure_stays_in_view() -> None:
 def test_what_a_reset_holds() -> None:
     held = {"namespace": "ns", "cluster": "c", "connector": "sink", "state": "RUNNING", "started": False}
     resource = {"status": {"consumers": [held], "conditions": []}}
-    assert reset_states.holds(resource, "ns", "sink")
-    assert not reset_states.holds(resource, "other", "sink")
-    assert not reset_states.holds({"status": {"consumers": [{**held, "started": True}]}}, "ns", "sink")
-    assert not reset_states.holds({}, "ns", "sink")
+    assert reset_states.holds(resource, "ns", "sink", "http://w")
+    assert not reset_states.holds(resource, "other", "sink", "http://w")
+    assert not reset_states.holds({"status": {"consumers": [{**held, "started": True}]}}, "ns", "sink", "http://w")
+    assert not reset_states.holds({}, "ns", "sink", "http://w")
+
+
+def test_a_connector_is_held_on_its_worker_whoever_owns_it() -> None:
+    held = {"namespace": "ns", "connector": "sink", "state": "RUNNING", "started": False, "url": "http://w"}
+    resource = {"status": {"consumers": [held], "conditions": []}}
+    assert reset_states.holds(resource, "other", "sink", "http://w")
+    assert not reset_states.holds(resource, "other", "sink", "http://elsewhere")
+    assert not reset_states.holds(resource, "other", "another", "http://w")
+    assert [each.entry() for each in reset_states.held(resource["status"])] == [{**held, "cluster": ""}]
 
 
 LOGS = Logs(
