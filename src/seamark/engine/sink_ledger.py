@@ -33,10 +33,9 @@ from seamark.kafka.group_transactions import GroupOffsetProducer
 from seamark.kafka.overrides import broker_set
 from seamark.kafka.partitioner import partition_for
 from seamark.kafka.stable import STABLE_TIMEOUT_S, wait_until_stable
-from seamark.storage.intents import INTENT_VERSION, IntentStore, check_intent, intent_key
+from seamark.storage.intents import DONE, INTENT_VERSION, PENDING, IntentStore, intent_key, understood
 from seamark.storage.offsets import OffsetStore, encode_value
 
-PENDING, DONE = "pending", "done"
 SINK_INTENT: Final = "sink"
 _ABORT_S: Final = 10.0
 
@@ -62,12 +61,7 @@ class SinkIntent:
 
     @staticmethod
     def of(value: Mapping[str, Any]) -> SinkIntent:
-        """From what is stored.
-
-        Raises:
-            NewerFormatError: a newer worker has written it.
-        """
-        check_intent(value)
+        """From what is stored."""
         start, end = parse_positions(value["start"]), parse_positions(value["end"])
         return SinkIntent(int(value["batch"]), start, end, str(value["state"]))
 
@@ -108,7 +102,11 @@ class SinkLedger(ABC):
 
     @abstractmethod
     def last(self) -> SinkIntent | None:
-        """The batch that was begun last."""
+        """The batch that was begun last.
+
+        Raises:
+            NewerFormatError: a newer worker has begun it, and not ended it.
+        """
 
     @abstractmethod
     def begin(self, intent: SinkIntent, resets: Positions) -> None:
@@ -153,7 +151,7 @@ class StoredLedger(GroupOnlyLedger):
         self._intents, self._connector, self._timeout_s = IntentStore(store), connector, timeout_s
 
     def last(self) -> SinkIntent | None:
-        value = self._intents.read(self._connector, SINK_INTENT)
+        value = understood(self._intents.read(self._connector, SINK_INTENT))
         return None if value is None else SinkIntent.of(value)
 
     def begin(self, intent: SinkIntent, resets: Positions) -> None:
@@ -186,7 +184,7 @@ class TransactionalLedger(SinkLedger):
     def last(self) -> SinkIntent | None:
         # Our own last commit, or a predecessor's, may still hide behind transactions that are open.
         wait_until_stable(self._own, [TopicPartition(self._topic, self._partition)])
-        value = self._intents.read(self._connector, SINK_INTENT)
+        value = understood(self._intents.read(self._connector, SINK_INTENT))
         return None if value is None else SinkIntent.of(value)
 
     def begin(self, intent: SinkIntent, resets: Positions) -> None:

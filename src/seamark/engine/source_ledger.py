@@ -35,11 +35,18 @@ from seamark.kafka.partitioner import partition_for
 from seamark.kafka.producer import RecordProducer
 from seamark.kafka.stable import wait_until_stable
 from seamark.kafka.topic_partitions import TopicPartition
-from seamark.storage.intents import INTENT_VERSION, check_intent, intent_key, intent_partition, intents_name
+from seamark.storage.intents import (
+    DONE,
+    INTENT_VERSION,
+    PENDING,
+    intent_key,
+    intent_partition,
+    intents_name,
+    understood,
+)
 from seamark.storage.layered import ConnectorOffsetStore
 from seamark.storage.offsets import encode_key, encode_value
 
-PENDING, DONE = "pending", "done"
 OffsetMap = Mapping[SourcePartition, "SourceOffset | None"]
 
 
@@ -66,12 +73,7 @@ class SourceIntent:
 
     @staticmethod
     def of(value: Mapping[str, Any]) -> SourceIntent:
-        """From what is stored.
-
-        Raises:
-            NewerFormatError: a newer worker has written it.
-        """
-        check_intent(value)
+        """From what is stored."""
         return SourceIntent(
             int(value["batch"]),
             int(value["writers"]),
@@ -148,8 +150,12 @@ class SourceLedger:
         wait_until_stable(self._admin, self._partitions)
 
     def last(self) -> SourceIntent | None:
-        """The batch that was begun last."""
-        value = self._environment.offsets.read(self._name).get(intent_partition(SOURCE_INTENT))
+        """The batch that was begun last.
+
+        Raises:
+            NewerFormatError: a newer worker has begun it, and not ended it.
+        """
+        value = understood(self._environment.offsets.read(self._name).get(intent_partition(SOURCE_INTENT)))
         return None if value is None else SourceIntent.of(value)
 
     def begin(self, intent: SourceIntent) -> Ledger:

@@ -1,8 +1,9 @@
 """Intents: what is about to be done, recorded before it is done, so that after a crash exactly that is done again.
 
 They are kept like offsets, under the name ``__seamark:<connector>``, which no connector can be asked about by a Java
-worker: key ``["__seamark:<connector>",{"intent":"<kind>"}]``, value a map of primitives, with a ``version``. An intent
-of a later version is refused: what it asks for cannot be done again by who does not know all of it.
+worker: key ``["__seamark:<connector>",{"intent":"<kind>"}]``, value a map of primitives. Its ``version`` and ``state``
+mean the same in all versions. An intent of a later version that is not done is refused: what it asks for cannot be done
+again by who does not know all of it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from seamark.connector.offsets import SourcePartition, check_offset_map
+from seamark.errors import NewerFormatError
 from seamark.formats import check_version
 from seamark.storage.offsets import READ_TIMEOUT_S, WRITE_TIMEOUT_S, OffsetStore, encode_key
 
+PENDING, DONE = "pending", "done"
 INTENT_VERSION: Final = 1
 _PREFIX = "__seamark:"
 
@@ -49,13 +52,21 @@ class IntentStore:
         )
 
 
-def check_intent(intent: Mapping[str, Any]) -> None:
-    """Refuse an intent that cannot be understood here.
+def understood(intent: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The intent; None if there is none, or one that a newer worker has done with, so that nothing is left of it to do.
 
     Raises:
-        NewerFormatError: a newer worker has written it.
+        NewerFormatError: a newer worker has written it, and not finished what it says.
     """
-    check_version(intent, INTENT_VERSION, f"Batch {intent.get('batch')} of this connector")
+    if intent is None:
+        return None
+    try:
+        check_version(intent, INTENT_VERSION, f"Batch {intent.get('batch')} of this connector")
+    except NewerFormatError:
+        if intent.get("state") == DONE:
+            return None
+        raise
+    return intent
 
 
 def intents_name(connector: str) -> str:
