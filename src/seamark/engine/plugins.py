@@ -61,6 +61,7 @@ _JAVA_CONVERTERS = {
     },
     "io.confluent.connect.avro.AvroConverter": f"{_OURS}.avro.converter:AvroConverter",
     "io.confluent.connect.json.JsonSchemaConverter": f"{_OURS}.jsonschema.converter:JsonSchemaConverter",
+    "seamark.converters.PlainAvroConverter": f"{_OURS}.avro.plain:PlainAvroConverter",
 }
 _JAVA_PLUGINS = {**_JAVA_CONNECTORS, **_JAVA_CONVERTERS, **TRANSFORMS, **JAVA_PREDICATES}
 _JAVA_NAMES = {reference: name for name, reference in _JAVA_PLUGINS.items()}
