@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Final
 
 from seamark.config.configdef import ConfigDef, ConfigValue
 from seamark.connector.frame import FrameSink, SinkBatch
+from seamark.connectors.spark_errors import is_malformed
 from seamark.connectors.spark_sink.config import Settings, config_def
 from seamark.connectors.spark_sink.delta import DeltaTarget
 from seamark.connectors.spark_sink.files import FilesTarget
 from seamark.connectors.spark_sink.iceberg import IcebergTarget
 from seamark.connectors.spark_sink.postgresql import PostgresqlTarget
-from seamark.connectors.spark_sink.rows import rows_of
+from seamark.connectors.spark_sink.rows import rows_of, unreadable
 from seamark.connectors.spark_sink.target import Target
-from seamark.errors import ConfigError
+from seamark.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,6 +82,15 @@ class SparkSinkConnector(FrameSink):
             frame.unpersist()
 
     def _write(self, frame: DataFrame, name: str, batch: SinkBatch) -> None:
+        try:
+            self._write_rows(frame, name, batch)
+        except Exception as error:
+            # Spark tells what is wrong with a text, but not of which record.
+            if is_malformed(error) and (told := unreadable(frame, self.settings)) is not None:
+                raise DataError(told) from error
+            raise
+
+    def _write_rows(self, frame: DataFrame, name: str, batch: SinkBatch) -> None:
         rows = rows_of(frame, self.settings)
         if rows is None:
             return

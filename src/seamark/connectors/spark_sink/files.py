@@ -14,7 +14,7 @@ from seamark.connectors.batch_files import OWN_FOLDER, write_files
 from seamark.connectors.hadoop_folder import HadoopFolder
 from seamark.connectors.spark_sink.fitting import fitted
 from seamark.connectors.spark_sink.rows import Rows, quoted
-from seamark.connectors.spark_sink.target import Target
+from seamark.connectors.spark_sink.target import Target, told_apart
 from seamark.errors import RetriableError
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ class FilesTarget(Target):
     """A folder of files."""
 
     def write(self, rows: Rows, batch: SinkBatch) -> None:
-        write_files(rows.frame, self.name, batch, self._save)
+        with told_apart(f"The folder {self.name}"):
+            write_files(rows.frame, self.name, batch, self._save)
 
     def _save(self, frame: DataFrame, folder: str) -> None:
         writer = self.spread(self._with_all_columns(frame)).write.format(self.settings.format)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from seamark.connectors.record_columns import inferred_json, is_text, place, refusing_nulls
+from seamark.connectors.record_columns import CORRUPT, inferred_json, is_text, place, refusing_nulls, with_corrupt
 from seamark.connectors.spark_sink.config import Settings
 from seamark.connectors.spark_sink.partitions import RECORD_FIELDS
 from seamark.errors import DataError
@@ -18,6 +18,7 @@ DELETED: Final = "__seamark_deleted"
 """The column of a changelog's rows that says that the row of the key is to be deleted."""
 VALUE: Final = "value"
 _OFFSET: Final = "__seamark_offset"
+_SHOWN: Final = 200  # of a text that is told
 _IS_OBJECT: Final = "__seamark_is_object"
 
 
@@ -84,11 +85,39 @@ def _read(frame: DataFrame, settings: Settings) -> DataFrame:
             continue
         frame = frame.withColumn(name, F.col(name).cast("string"))
         if kind == "json":
-            if name == "value":
-                frame = frame.withColumn(_IS_OBJECT, F.col(name).startswith("{"))
             schema: Any = (settings.schema if name == "value" else None) or inferred_json(frame, name)
+            if name == "value":
+                _refuse_unreadable(frame, settings, schema)
+                frame = frame.withColumn(_IS_OBJECT, F.col(name).startswith("{"))
             frame = frame.withColumn(name, F.from_json(name, schema, {"mode": "FAILFAST"}))
     return frame
+
+
+def unreadable(records: DataFrame, settings: Settings) -> str | None:
+    """Of records that Spark could not read as JSON: where the first of them is, and what it holds; None if all can be.
+
+    It costs a job, so it is asked only when a batch has failed.
+    """
+    from pyspark.sql import functions as F
+
+    if settings.value_format != "json" or not is_text(records, VALUE):
+        return None
+    texts = records.where(F.col(VALUE).isNotNull()).withColumn(VALUE, F.col(VALUE).cast("string"))
+    schema = with_corrupt(settings.schema or inferred_json(texts))
+    # With an option, or Spark would look at the one field that is asked for alone.
+    parsed = texts.withColumn("parsed", F.from_json(VALUE, schema, {"mode": "PERMISSIVE"}))
+    bad = parsed.where(F.col(f"parsed.{CORRUPT}").isNotNull())
+    first = bad.orderBy("topic", "partition", "offset").select(place().alias("place"), VALUE).head()
+    if first is None:
+        return None
+    columns = f"schema={settings.schema}" if settings.schema else "an object"
+    return f"{first.place} cannot be read as JSON ({columns}): {first.value[:_SHOWN]!r}"
+
+
+def _refuse_unreadable(records: DataFrame, settings: Settings, schema: Any) -> None:
+    """Refuse a batch of which it is already known that not all can be read."""
+    if not isinstance(schema, str) and CORRUPT in schema.names and (told := unreadable(records, settings)) is not None:
+        raise DataError(told)
 
 
 def _without_nulls(frame: DataFrame, settings: Settings) -> DataFrame:
