@@ -92,7 +92,7 @@ def doctor(
     }
     if is_data:
         print_data({"summary": summary, "findings": [finding.as_data() for finding in found]}, output)
-    note(", ".join(f"{number} {name}" for name, number in summary.items()))
+    note(", ".join(f"{name}: {number}" for name, number in summary.items()))
     if has_errors(found):
         raise typer.Exit(REFUSED)
 

@@ -37,7 +37,9 @@ class ClusterChecks:
     """Of the cluster that a worker's properties name; what later checks need is kept."""
 
     def __init__(self, properties: Mapping[str, str], timeout_s: float, about: str = "") -> None:
+        """`about` is the cluster's alias in a mirror-maker file."""
         self._properties, self._timeout_s, self._about = dict(properties), timeout_s, about
+        self._prefix = f"{about}." if about else ""
         self.admin_config = worker_client_config("admin", self._properties)
         self.servers = self.admin_config.get("bootstrap.servers", "")
         self.inspector = Inspector(self.admin_config)
@@ -87,7 +89,13 @@ class ClusterChecks:
         bootstrap = try_addresses(self.servers.split(","), CONNECT_S)
         if all(bootstrap.values()):
             reasons = "; ".join(f"{address}: {reason}" for address, reason in bootstrap.items())
-            return [error(KAFKA, f"No Kafka can be reached ({reasons}).", "Start it, or correct `bootstrap.servers`.")]
+            return [
+                error(
+                    KAFKA,
+                    f"No Kafka can be reached ({reasons}).",
+                    f"Start it, or correct `{self._prefix}bootstrap.servers`.",
+                )
+            ]
         try:
             cluster = self.inspector.describe_cluster(timeout_s=self._timeout_s)
         except KafkaError as problem:
@@ -100,7 +108,7 @@ class ClusterChecks:
 
     def _refused(self, problem: KafkaError, role: str = "") -> Finding:
         protocol = self._properties.get("security.protocol", "PLAINTEXT").strip().upper()
-        prefix = f"{role}." if role else ""
+        prefix = self._prefix + (f"{role}." if role else "")
         if problem.code in _LOGIN:
             fix = f"Correct `{prefix}security.protocol` ({protocol}), `{prefix}sasl.*` and `{prefix}ssl.*`."
         else:

@@ -166,7 +166,9 @@ def _replicas(
             f"{_named(wanted)} has one replica on a cluster of {brokers} brokers: if that broker is lost, it is, too.",
             f"Raise it to {min(3, brokers)} with `kafka-reassign-partitions.sh --bootstrap-server {servers}`.",
         )
-    lowest = int((settings or {}).get("min.insync.replicas", "1"))
+    if settings is None:
+        return
+    lowest = int(settings.get("min.insync.replicas", "1"))
     alter = (
         f"Run `kafka-configs.sh --bootstrap-server {servers} --alter --entity-type topics --entity-name {topic.name} "
         f"--add-config min.insync.replicas={{}}`."

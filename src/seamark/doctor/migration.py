@@ -145,7 +145,7 @@ def judge_states(failed: Sequence[str], url: str) -> list[Finding]:
         warning(
             CONNECTORS,
             f"{_listed(failed)} {'is' if len(failed) == 1 else 'are'} FAILED at {url} now.",
-            f"Look with `seamark --url {url} describe {failed[0]}` before you move it.",
+            f"Look with `seamark describe {failed[0]} --url {url}` before you move it.",
         )
     ]
 
