@@ -33,7 +33,6 @@ OWN_TOPIC: Final = "Resetting offsets with exactly-once and an `offsets.storage.
 BOGUS_TASK: Final = "Restarting a task that does not exist, standalone"
 STOP_UNKNOWN: Final = "REST: `PUT /connectors/{connector}/stop` of an unknown connector, standalone"
 PLACEMENT: Final = "Records of the config topic"
-NO_FILE: Final = "`FileStreamSource` without `file` (stdin), `FileStreamSink` without `file` (stdout)"
 BATCH_SIZE: Final = "`FileStreamSource` `batch.size`"
 
 # Texts that a JVM or Jackson made up are not imitated: any clear sentence will do.
@@ -75,9 +74,6 @@ DIFFERENCES: Final[dict[str, Difference]] = {
     **{f"parse/offsets/{case}": Difference(UNREADABLE, 400) for case in _OFFSETS_ALIKE},
     **{f"parse/initial-state/{case}": Difference(BAD_STATE, 400, ANYTHING) for case in _STATES},
     "command-line/bad-state": Difference(BAD_STATE_FILE),
-    "create/exactly-once-without-a-file": Difference(NO_FILE, 400, ("Connector configuration is invalid", "file")),
-    "plugin-config/file": Difference(NO_FILE),
-    "validate/no-file": Difference(NO_FILE),
     "plugin-config/batch.size": Difference(BATCH_SIZE),
     "target-state/left-over": Difference(LEFT_OVER),
     "stop/unreadable-config": Difference(UNKNOWN_CLASS),

@@ -25,8 +25,6 @@ def facts_of(keys: list[dict[str, Any]], target: Target) -> list[dict[str, Any]]
         kept = {field: value for field, value in key.items() if field != "documentation"}
         if key["name"] == "batch.size":
             assert kept.pop("default_value") == "2000" or differs(target, "plugin-config/batch.size")
-        if key["name"] == "file":
-            assert kept.pop("required") is False or differs(target, "plugin-config/file")
         facts.append(kept)
     return facts
 

@@ -83,8 +83,9 @@ def test_control_character_in_the_name(connect: Connect, files: Files, name: str
 
 
 def test_no_class(connect: Connect, name: str) -> None:
-    response = post(connect, name, {"file": "f"})
-    connect.refuses(response, 400, ["Connector config {", f"name={name}", "file=f", "} contains no connector type"])
+    response = post(connect, name, {"file": "f", "topic": "t", "tasks.max": 1})
+    message = f"Connector config {{name={name}, topic=t, file=f, tasks.max=1}} contains no connector type"
+    connect.refuses(response, 400, message)
 
 
 def test_unknown_class(connect: Connect, name: str) -> None:
@@ -197,7 +198,7 @@ def test_exactly_once_that_the_connector_cannot_keep(
     del config["file"]
     response = post(connect, name, config)
     error = "The connector does not support exactly-once semantics with the provided configuration."
-    connect.refuses(response, 400, invalid(error), "create/exactly-once-without-a-file")
+    connect.refuses(response, 400, invalid(error))
 
 
 def test_exactly_once_is_not_checked_standalone(standalone: Target, connect: Connect, files: Files, name: str) -> None:

@@ -109,7 +109,9 @@ def test_unacceptable_answer(connect: Connect, path: str) -> None:
     assert "content-type" not in response.headers
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/*", "text/html, */*;q=0.1", "application/json"])
+@pytest.mark.parametrize(
+    "accept", ["*/*", "application/*", "text/html, */*;q=0.1", "application/json", "*", "text/html, image/gif, *; q=.2"]
+)
 def test_acceptable_answer(connect: Connect, accept: str) -> None:
     assert isinstance(expect(connect.call("GET", "/connectors", headers={"Accept": accept}), 200), list)
 

@@ -187,6 +187,7 @@ def test_offset_that_kafka_does_not_take(connect: Connect, stopped_sink: Parked)
     message = f"Failed to alter consumer group offsets for connector {name}"
     for partition in (part("no-such-topic"), part(topic, 7), part(topic, -1)):
         connect.refuses(connect.alter(name, (partition, {"kafka_offset": 1})), 500, message)
+        connect.refuses(connect.alter(name, (partition, None)), 500, message)
     assert connect.offsets(name) == before
 
 

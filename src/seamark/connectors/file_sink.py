@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seamark.config.configdef import ConfigDef, Importance, NonEmptyString, Type
+from seamark.config.configdef import ConfigDef, Importance, Type
 from seamark.connector.records import SinkRecord, ValueBatch
 from seamark.connector.schema import Schema
 from seamark.connector.sink import SinkConnector, SinkTask, TopicPartition
@@ -20,6 +20,7 @@ from seamark.engine.converters.java_text import to_java_string
 from seamark.errors import ConnectError
 
 _NULL = b"null"
+_STDERR = 2  # standard output of a Python worker is for Spark
 
 
 class FileStreamSinkTask(SinkTask):
@@ -30,7 +31,10 @@ class FileStreamSinkTask(SinkTask):
         self._unsynced = False
 
     def start(self, config: Mapping[str, str]) -> None:
-        self._file: str = FileStreamSinkConnector.config_def().parse(config)["file"]
+        self._file: str = FileStreamSinkConnector.config_def().parse(config)["file"] or ""
+        if not self._file:
+            self._fd = os.dup(_STDERR)
+            return
         try:
             self._fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -50,7 +54,7 @@ class FileStreamSinkTask(SinkTask):
         self._append([_lines(batch) for batch in batches if batch.count])
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
-        if self._unsynced:
+        if self._unsynced and self._file:
             try:
                 os.fdatasync(self._fd)
             except OSError as error:
@@ -72,7 +76,8 @@ class FileStreamSinkTask(SinkTask):
             while written < len(data):  # a nearly full disk, or more than 2 GB
                 written += os.write(self._fd, memoryview(data)[written:])
         except OSError as error:
-            raise ConnectError(f"Couldn't write to file {self._file}: {error.strerror}") from error
+            what = f"file {self._file}" if self._file else "standard error"
+            raise ConnectError(f"Couldn't write to {what}: {error.strerror}") from error
 
 
 def _line(record: SinkRecord) -> bytes:
@@ -106,10 +111,11 @@ class FileStreamSinkConnector(SinkConnector):
         return ConfigDef().define(
             "file",
             Type.STRING,
-            validator=NonEmptyString(),
+            None,
             importance=Importance.HIGH,
             doc="The file to append to, created if missing. With executors on several machines each writes its own. "
-            "(Java workers write to standard output without it; nobody would see that of a Spark task.)",
+            "Without it lines go to the executor's standard error, which with a local Spark is the worker's. "
+            "(Java workers write to standard output then.)",
         )
 
     def start(self, config: Mapping[str, str]) -> None:

@@ -6,7 +6,8 @@ was lost.
 
 Three differences from the Java connector, all on purpose. Positions count bytes; Java's count characters, so for a
 file with other than ASCII characters only ours are right (both sides *read* them as bytes). Java waits silently, or
-for ever, on a truncated file. And there is no standard input in a Spark task, so `file` is required.
+for ever, on a truncated file. And there is no standard input in a Spark task: without `file` there are no records, as
+from a Java worker whose standard input has ended.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class FileStreamSourceTask(SourceTask):
 
     def start(self, config: Mapping[str, str], offsets: Offsets) -> None:
         values = FileStreamSourceConnector.config_def().parse(config)
-        self._file: str = values["file"]
+        self._file: str = values["file"] or ""
         self._topic: str = values["topic"]
         self._batch_size = max(1, values["batch.size"]) if "batch.size" in config else UNSET_BATCH_SIZE
         self._partition = SourcePartition(filename=self._file)
@@ -82,6 +83,8 @@ class FileStreamSourceTask(SourceTask):
 
     def _open(self) -> LineReader | None:
         """The open file, or None if there is none yet."""
+        if not self._file:
+            return None
         if self._reader is None or self._reader.was_replaced():
             self.stop()
             try:
@@ -112,10 +115,10 @@ class FileStreamSourceConnector(SourceConnector):
             .define(
                 "file",
                 Type.STRING,
-                validator=NonEmptyString(),
+                None,
                 importance=Importance.HIGH,
-                doc="The file to read. Executors must be able to open it. "
-                "(Java workers read standard input without it; a Spark task has none.)",
+                doc="The file to read. Executors must be able to open it. Without it nothing is read. "
+                "(Java workers read standard input then; a Spark task has none.)",
             )
             .define(
                 "topic",
@@ -135,17 +138,18 @@ class FileStreamSourceConnector(SourceConnector):
         )
 
     def start(self, config: Mapping[str, str]) -> None:
-        self.config_def().parse(config)
+        if not self.config_def().parse(config)["file"]:
+            log.warning("There is no 'file' to read, and no standard input in a Spark task: there will be no records")
         self._config = dict(config)
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         return [dict(self._config)]  # a file has one reader
 
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
-        return ExactlyOnceSupport.SUPPORTED if config.get("file", "").strip() else ExactlyOnceSupport.UNSUPPORTED
+        return ExactlyOnceSupport.SUPPORTED if _file_of(config) else ExactlyOnceSupport.UNSUPPORTED
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Offsets) -> bool:
-        if not config.get("file", "").strip():
+        if not _file_of(config):
             raise ConnectError(
                 "Offsets cannot be modified if the 'file' configuration is unspecified. "
                 "This is because stdin is used for input and offsets are not tracked."
@@ -174,7 +178,9 @@ class FileStreamSourceConnector(SourceConnector):
         None if there is no such file here: on a cluster the file may be where the executors are, so only a task can
         tell. True if the task would fail, so that it does and says why.
         """
-        file = config["file"].strip()
+        file = _file_of(config)
+        if not file:
+            return False
         try:
             found = os.stat(file)
             position = position_of(offsets.get(SourcePartition(filename=file)))
@@ -188,6 +194,11 @@ class FileStreamSourceConnector(SourceConnector):
         if self._looked is None or self._looked[0] != seen:
             self._looked = (seen, _has_complete_line(file, position))
         return self._looked[1]
+
+
+def _file_of(config: Mapping[str, str]) -> str:
+    """The file that a config names, also one that was not parsed yet and may have a null; empty if none."""
+    return (config.get("file") or "").strip()
 
 
 def _offset_at(file: str, start: int, index: int) -> dict[str, int]:

@@ -44,7 +44,7 @@ def delete_group_offsets(
     except kafka.errors.KafkaError as error:
         raise _ours(error, action, brokers) from error
     for where, kind in answer.items():
-        if kind is not kafka.errors.NoError and kind is not kafka.errors.UnknownTopicOrPartitionError:
+        if kind is not kafka.errors.NoError:
             raise _ours(kind(f"{where.topic}-{where.partition}"), action, brokers)
 
 

@@ -10,6 +10,7 @@ from seamark.rest.answers import JSON, Answer, error_answer
 from seamark.rest.uris import BadTargetError
 
 _TYPE: Final = re.compile(r"\s*([^\s/;,]+)/([^\s/;,]+)\s*(;.*)?")
+_ALONE: Final = re.compile(r"^\s*\*(?=\s*(;|$))")  # as Java's own HTTP client has it: `text/html, *; q=.2`
 UNSUPPORTED: Final = "HTTP 415 Unsupported Media Type"
 NOT_ACCEPTABLE: Final = "HTTP 406 Not Acceptable"
 
@@ -50,7 +51,7 @@ def accepted(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     header = headers.get("accept", "")
     if not header.strip():
         return []
-    found = [_TYPE.fullmatch(item) for item in header.split(",")]
+    found = [_TYPE.fullmatch(_ALONE.sub("*/*", item)) for item in header.split(",")]
     return [(match[1].lower(), match[2].lower()) for match in found if match is not None] or [("none", "none")]
 
 

@@ -316,8 +316,8 @@ def _sink_offsets(name: str, entries: Entries) -> dict[TopicPartition, int | Non
                 400, "The offset for a sink connector should either be null or contain the key 'kafka_offset'"
             )
         offsets[where] = _integer(offset["kafka_offset"], "offset", 63)
-        if where.partition < 0:
-            raise RestError(500, f"Failed to alter consumer group offsets for connector {name}")
+    if any(where.partition < 0 for where in offsets):
+        raise RestError(500, f"Failed to alter consumer group offsets for connector {name}")
     return offsets
 
 

@@ -21,9 +21,9 @@ from seamark.config.worker import WorkerConfig
 from seamark.config.worker_keys import ENGINE_KEYS
 from seamark.connector.connector import Connector
 from seamark.connector.converter import Converter, HeaderConverter
-from seamark.connector.java_maps import hash_order
 from seamark.connector.sink import SinkConnector
 from seamark.connector.source import ConnectorTransactionBoundaries, ExactlyOnceSupport, SourceConnector
+from seamark.engine.converters.java_maps import hash_map_copy
 from seamark.engine.plugins import Plugins
 from seamark.errors import BadRequestError, ConfigError, connector_code
 from seamark.kafka.client_keys import client_config_def
@@ -32,6 +32,7 @@ from seamark.runtime.config_infos import Section, connector_section, embedded_se
 from seamark.runtime.enriched_keys import Config, EnrichedKeys, common_keys
 from seamark.runtime.herder import ConfigInfos, PluginInfo
 from seamark.runtime.plugin_catalog import PluginCatalog, VersionError, converter_config_def, plugin_version
+from seamark.runtime.version_ranges import VersionRange
 
 __all__ = ["ConfigValidator", "errors_message", "plugin_version"]
 
@@ -90,11 +91,16 @@ class ConfigValidator:
             NotFoundError: there is no such plugin.
             BadRequestError: not in this version, or it is of another kind.
         """
+        if version is not None:
+            try:
+                VersionRange.parse(version)
+            except ConfigError as error:
+                raise BadRequestError(f"Invalid version specification: {version}") from error
         found = self.catalog.any(plugin)
         if version is not None:
             try:
                 self.catalog.check_version(found, version)
-            except ConfigError as error:
+            except VersionError as error:
                 raise BadRequestError(error.message) from error
         if issubclass(found, Converter | HeaderConverter):
             return [key_info(key) for key in converter_config_def(found).keys()]
@@ -124,7 +130,7 @@ class ConfigValidator:
             raise BadRequestError(error.message) from error
         class_name = resolved.get("connector.class")
         if class_name is None:
-            shown = ", ".join(f"{key}={render(config[key])}" for key in hash_order(list(config)))
+            shown = ", ".join(f"{key}={render(value)}" for key, value in hash_map_copy(dict(config)).items())
             raise BadRequestError(f"Connector config {{{shown}}} contains no connector type")
         connector = self.catalog.connector(class_name)
         infos = self._wrong_version(connector, resolved) or self._judge(connector, resolved)

@@ -11,7 +11,7 @@ import pytest
 from seamark.connector import SinkRecord
 from seamark.connector.schema import FLOAT32_SCHEMA
 from seamark.connectors.file_sink import FileStreamSinkConnector, FileStreamSinkTask
-from seamark.errors import ConfigError, ConnectError
+from seamark.errors import ConnectError
 
 
 @pytest.fixture
@@ -98,5 +98,15 @@ def test_the_connector_gives_each_task_its_config() -> None:
     connector.start({"file": "f", "topics": "t"})
     assert connector.task_configs(2) == [{"file": "f", "topics": "t"}] * 2
     assert connector.alter_offsets({}, {}) is True
-    with pytest.raises(ConfigError, match='Missing required configuration "file"'):
-        connector.start({"topics": "t"})
+
+
+@pytest.mark.parametrize("config", [{"topics": "t"}, {"topics": "t", "file": ""}])
+def test_without_a_file_lines_go_to_standard_error(config: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+    connector = FileStreamSinkConnector()
+    connector.start(config)
+    task = FileStreamSinkTask()
+    task.start(connector.task_configs(1)[0])
+    task.put_values([b"one", None])
+    task.flush({})
+    task.stop()
+    assert capfd.readouterr() == ("", "one\nnull\n")

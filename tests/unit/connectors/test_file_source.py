@@ -286,13 +286,26 @@ def test_an_offset_that_is_no_position_fails_the_task(position: object, file: Pa
 
 def test_required_keys() -> None:
     connector = FileStreamSourceConnector()
-    with pytest.raises(ConfigError, match='Missing required configuration "file" which has no default value'):
-        connector.start({"topic": "t"})
+    with pytest.raises(ConfigError, match='Missing required configuration "topic" which has no default value'):
+        connector.start({"file": "f"})
     with pytest.raises(ConfigError, match="configuration topic: String must be non-empty"):
         connector.start({"file": "f", "topic": ""})
     errors = {report.name: report.errors for report in connector.validate({"file": "f"})}
     assert errors["topic"]
     assert not errors["file"]
+
+
+@pytest.mark.parametrize("config", [{"topic": "t"}, {"topic": "t", "file": " "}])
+def test_without_a_file_there_are_no_records(config: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    connector = FileStreamSourceConnector()
+    assert not [error for report in connector.validate(config) for error in report.errors]
+    connector.start(config)
+    assert "no standard input" in caplog.text
+    assert connector.has_work(config, Offsets({})) is False
+    task = FileStreamSourceTask()
+    task.start(config, Offsets({}))
+    assert task.poll() is None
+    task.stop()
 
 
 def test_a_file_has_one_task() -> None:

@@ -55,7 +55,8 @@ def test_a_body_that_does_not_say_what_it_is(client: httpx.Client, headers: tupl
 
 
 @pytest.mark.parametrize(
-    "accept", ["*/*", "application/*", "application/json;q=0", "text/html,*/*;q=0.1", "text/html, application/json", ""]
+    "accept",
+    ["*/*", "application/*", "application/json;q=0", "text/html,*/*;q=0.1", "text/html, application/json", "", "*"],
 )
 def test_accepted(client: httpx.Client, accept: str) -> None:
     answer = send(client, "GET", "/connectors", (f"Accept: {accept}",))
