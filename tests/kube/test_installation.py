@@ -225,6 +225,11 @@ def test_workers_in_the_cluster_are_made_and_can_run(
     assert cluster.get(body)["status"]["url"] == f"http://workers-connect-api.{namespace}.svc:8083"
     cluster.merge(body, {"spec": {"replicas": 3}})
     eventually(lambda: get("Deployment", "apps/v1", "workers-connect")["spec"]["replicas"] == 3, 30)
+    # what somebody else does to it is put right
+    cluster.merge(deployment, {"spec": {"replicas": 7}})
+    eventually(lambda: get("Deployment", "apps/v1", "workers-connect")["spec"]["replicas"] == 3, 30)
+    cluster.delete(deployment)
+    eventually(lambda: get("Deployment", "apps/v1", "workers-connect")["spec"]["replicas"] == 3, 30)
     properties = get("ConfigMap", "v1", "workers-connect-config")["data"]["worker.properties"]
     port = free_port("127.0.0.1")
     # a pod has a network of its own

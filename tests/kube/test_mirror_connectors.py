@@ -80,6 +80,9 @@ def test_connectors_and_tasks_are_restarted(make_mirror: MakeMirror) -> None:
     eventually(lambda: not annotations(), 60)
     path = path_of(mirror.heartbeat)
     assert restarts() == [f"{path}/restart?includeTasks=true&onlyFailed=true", f"{path}/tasks/0/restart"]
+    mirror.cluster.annotate(mirror.body, restart_task=f"{mirror.heartbeat}:0")
+    eventually(lambda: not annotations(), 60)
+    assert len(restarts()) == 3
     for value, words in ((f"{mirror.heartbeat}:sometimes", "Invalid annotation format"), ("nobody", "nobody")):
         mirror.cluster.annotate(mirror.body, restart_connector=value)
         eventually(lambda words=words: words in mirror.await_warning("RestartConnector")["message"], 60)

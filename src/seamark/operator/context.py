@@ -18,6 +18,7 @@ RESYNC_S: Final = 120.0
 """After that long without an event a resource is looked at again, as in Strimzi."""
 _SOON_S: Final = 0.5
 _LATER_S: Final = 15.0
+_FAILURE_S: Final = 10.0
 
 
 @dataclass
@@ -38,6 +39,7 @@ class Context:
     last_seen: dict[Key, Resource] = field(default_factory=dict)
     wake: Callable[[Key], None] = lambda key: None
     _unsettled: dict[Key, int] = field(default_factory=dict)
+    _settled: dict[Key, int] = field(default_factory=dict)
     _gone_at: dict[Key, float] = field(default_factory=dict)
 
     @property
@@ -66,11 +68,21 @@ class Context:
         except (Missing, EditConflict):
             return
 
-    def next_pass(self, key: Key, *, is_settled: bool) -> float:
-        """In how many seconds to look again: soon, and less and less soon, if something is still to come."""
+    def next_pass(self, key: Key, *, is_settled: bool, may_fail: bool = False) -> float:
+        """In how many seconds to look again.
+
+        Args:
+            key: the resource.
+            is_settled: whether nothing is to be expected. Otherwise it is looked at soon, and less and less soon.
+            may_fail: whether a worker may tell of a failure all the same, most likely not long after a change.
+        """
         if is_settled:
             self._unsettled.pop(key, None)
-            return RESYNC_S
+            if not may_fail:
+                return RESYNC_S
+            self._settled[key] = self._settled.get(key, 0) + 1
+            return delay_after(self._settled[key], _FAILURE_S, RESYNC_S)
+        self._settled.pop(key, None)
         self._unsettled[key] = self._unsettled.get(key, 0) + 1
         return delay_after(self._unsettled[key], _SOON_S, _LATER_S)
 
@@ -82,4 +94,5 @@ class Context:
         """A resource is gone, and so is all that came with it."""
         self._gone_at.pop(key, None)
         self._unsettled.pop(key, None)
+        self._settled.pop(key, None)
         self.last_seen.pop(key, None)

@@ -155,7 +155,8 @@ class _Pass:
         await context.write_status(CONNECTOR, resource, status)
         if request is not None and self._is_served:
             await offset_actions.remove_annotations(context.kube, CONNECTOR, resource, request.served)
-        return context.next_pass(self._key, is_settled=is_settled)
+        may_fail = connector_specs.state_of(resource["spec"]) == connector_specs.RUNNING
+        return context.next_pass(self._key, is_settled=is_settled, may_fail=may_fail)
 
     async def _bring_about(self, place: Place, request: OffsetRequest | None) -> Outcome:
         context = self._context

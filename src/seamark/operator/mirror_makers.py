@@ -26,6 +26,7 @@ from seamark.operator.kinds import (
     MIRROR_MAKER,
     RESTART_CONNECTOR,
     RESTART_CONNECTOR_TASK,
+    RESTART_TASK,
     Key,
     annotations_of,
 )
@@ -73,7 +74,7 @@ class _Pass:
         status: dict[str, Any] = {"observedGeneration": resource["metadata"]["generation"]}
         problem: NotReady | None = None
         warnings: list[Warning_] = []
-        is_settled = True
+        is_settled, restarts = True, False
         try:
             maker = mirror_specs.parse(resource.get("spec"))
         except InvalidResourceError as error:
@@ -81,6 +82,7 @@ class _Pass:
             request = offset_requests.mirror_request(self._annotations, [], self._key)
             warnings = [request] if isinstance(request, Warning_) else []
         else:
+            restarts = any(spec.restarts for spec in maker.connectors)
             outcomes, problem, warnings = await self._bring_about(maker, status)
             is_settled = problem is None and not warnings and all(each.is_settled for each in outcomes.values())
             status |= _connector_status(maker, outcomes, self._status)
@@ -92,7 +94,7 @@ class _Pass:
             served = self._is_done.served
             if not await offset_actions.remove_annotations(context.kube, MIRROR_MAKER, resource, served):
                 _log.info("%s: another request came before the last one was over", self._key)
-        return context.next_pass(self._key, is_settled=is_settled)
+        return context.next_pass(self._key, is_settled=is_settled, may_fail=restarts)
 
     async def _bring_about(
         self, maker: MirrorMaker, status: dict[str, Any]
@@ -176,19 +178,20 @@ class _Pass:
         return outcome
 
     async def _restart(self, client: AsyncConnectClient, spec: ConnectorSpec) -> Warning_ | None:
-        """What `restart-connector` and `restart-connector-task` ask for."""
+        """What `restart-connector`, `restart-connector-task` and the shorter `restart-task` ask for."""
         wanted = connector_specs.mirror_restart(self._annotations.get(RESTART_CONNECTOR, ""))
         if wanted is not None and wanted[0] == spec.name:
             warning = await connectors.restart(client, spec.name, wanted[1])
             if warning is not None:
                 return warning
             await self._done(RESTART_CONNECTOR)
-        task = connector_specs.task_restart(self._annotations.get(RESTART_CONNECTOR_TASK, ""))
-        if task is not None and task[0] == spec.name:
-            warning = await connectors.restart_task(client, *task)
-            if warning is not None:
-                return warning
-            await self._done(RESTART_CONNECTOR_TASK)
+        for annotation in (RESTART_CONNECTOR_TASK, RESTART_TASK):
+            task = connector_specs.task_restart(self._annotations.get(annotation, ""))
+            if task is not None and task[0] == spec.name:
+                warning = await connectors.restart_task(client, *task)
+                if warning is not None:
+                    return warning
+                await self._done(annotation)
         return None
 
     def _unclear_restarts(self, names: Sequence[str]) -> list[Warning_]:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,8 @@ _SOON_S: Final = (0.5, 1, 1, 2, 2, 3, 3)
 _LATER_S: Final = 5
 _TOLD_S: Final = 0.2  # how long until the operator notices that it shall stop
 _LOOK_S: Final = 2.0  # between looks for definitions that are missing
+_THREADS: Final = 32
+"""For looking up names, and into Kafka: where that does not answer, it must not keep the others waiting."""
 
 
 class Backoffs:
@@ -55,6 +58,7 @@ def run(
 async def _run(
     kubeconfig: Path | None, namespaces: tuple[str, ...], stopping: threading.Event, workers: Workers
 ) -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "operator"))
     kube = Kube(lambda: log_in(kubeconfig))
     watcher = Watcher(Context(kube, workers, namespaces))
     where = ", ".join(namespaces) or "all namespaces"

@@ -269,12 +269,21 @@ def _deployment(settings: WorkerSettings, digest: str) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was applied, when, and which generation of the Deployment that made."""
+
+    digest: str
+    at: float
+    generation: int
+
+
 class Applied:
-    """Applies manifests, those that are unchanged only once in a while."""
+    """Applies manifests; those that nobody has changed only once in a while."""
 
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
-        self._known: dict[Key, tuple[str, float]] = {}
+        self._known: dict[Key, _Known] = {}
 
     async def apply(self, key: Key, manifests: Sequence[tuple[Kind, dict[str, Any]]]) -> int:
         """Make or change everything; returns how many workers there are.
@@ -283,21 +292,19 @@ class Applied:
             NotAppliedError: the API server refuses it.
         """
         digest = hashlib.sha256(json.dumps([body for _, body in manifests], sort_keys=True).encode()).hexdigest()
-        known, at = self._known.get(key, ("", 0.0))
-        if known != digest or time.monotonic() - at > _APPLY_AGAIN_S:
-            for kind, body in manifests:
-                await self._apply(kind, key.namespace, body)
-            self._known[key] = (digest, time.monotonic())
         name = next(str(body["metadata"]["name"]) for kind, body in manifests if kind is DEPLOYMENT)
         found = await self._kube.find(DEPLOYMENT, key.namespace, name)
-        if found is None:  # somebody has deleted it
-            self._known.pop(key, None)
-            return 0
-        return int((found.get("status") or {}).get("replicas", 0))
+        known = self._known.get(key)
+        is_right = known is not None and found is not None and known.generation == _generation(found)
+        if known is None or not is_right or known.digest != digest or time.monotonic() - known.at > _APPLY_AGAIN_S:
+            made = {kind.kind: await self._apply(kind, key.namespace, body) for kind, body in manifests}
+            found = made[DEPLOYMENT.kind]
+            self._known[key] = _Known(digest, time.monotonic(), _generation(found))
+        return int(((found or {}).get("status") or {}).get("replicas", 0))
 
-    async def _apply(self, kind: Kind, namespace: str, body: dict[str, Any]) -> None:
+    async def _apply(self, kind: Kind, namespace: str, body: dict[str, Any]) -> dict[str, Any]:
         try:
-            await self._kube.apply(kind, namespace, body)
+            return await self._kube.apply(kind, namespace, body)
         except (Away, EditConflict, Missing):
             raise  # passes, or there is no such namespace any more
         except KubeError as error:  # also with 500: what it cannot read, it cannot convert
@@ -306,3 +313,7 @@ class Applied:
     def forget(self, key: Key) -> None:
         """A resource is gone."""
         self._known.pop(key, None)
+
+
+def _generation(deployment: Resource) -> int:
+    return int(deployment["metadata"]["generation"])

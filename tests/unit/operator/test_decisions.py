@@ -18,8 +18,10 @@ from seamark.operator import (
 )
 from seamark.operator.auto_restarts import Restarts
 from seamark.operator.conditions import NotReady, Warning_
+from seamark.operator.context import Context
 from seamark.operator.kinds import CONNECTOR_OFFSETS, MIRROR_CONNECTOR, Key, written_version
 from seamark.operator.offset_requests import Action, OffsetRequest
+from seamark.operator.workers import Workers
 
 KEY = Key("KafkaMirrorMaker2", "ns", "mm2")
 NAMES = ["a->b.MirrorSourceConnector", "a->b.MirrorCheckpointConnector"]
@@ -266,3 +268,12 @@ def test_the_version_in_which_a_resource_was_written() -> None:
         {"apiVersion": "kafka.strimzi.io/v1", "time": "1", "fieldsV1": {"f:spec": {}}},
     ]
     assert written_version(resource) == "kafka.strimzi.io/v1"
+
+
+def test_what_may_fail_is_looked_at_more_often_at_first() -> None:
+    context = Context(kube.Kube(lambda: pytest.fail("nobody is asked")), Workers())
+    delays = [context.next_pass(KEY, is_settled=True, may_fail=True) for _ in range(6)]
+    assert delays == [10, 20, 40, 80, 120, 120]
+    assert [context.next_pass(KEY, is_settled=False) for _ in range(7)] == [0.5, 1, 2, 4, 8, 15, 15]
+    assert context.next_pass(KEY, is_settled=True, may_fail=True) == 10
+    assert context.next_pass(KEY, is_settled=True) == 120
