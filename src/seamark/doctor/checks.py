@@ -77,7 +77,7 @@ def _looked(check: Check) -> list[Finding]:
     try:
         return list(check.look())
     except ConnectError as problem:
-        return [error(check.name, problem.message, "See the message, and `seamark doctor --help` for what is checked.")]
+        return [error(check.name, problem.message, "Mend what the message names, and run `seamark doctor` again.")]
     except Exception as problem:  # a plugin, a library: whatever it is, the other checks go on
         log.debug("The check %s has failed", check.name, exc_info=True)
         return [skipped(check.name, f"Could not be done: {type(problem).__name__}: {problem}")]

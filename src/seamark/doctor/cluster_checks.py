@@ -47,16 +47,21 @@ class ClusterChecks:
         """None if groups and versions cannot be asked for with these settings."""
         self.cluster: ClusterDescription | None = None
         self.own_topics: dict[str, InspectedTopic | None] = {}
+        self._hidden: frozenset[str] = frozenset()
 
     @property
     def coordinates_groups(self) -> bool:
         """Whether coordinators of groups may be asked without making the cluster create their topic."""
-        return self.own_topics.get(GROUPS_TOPIC) is not None
+        return self._may_coordinate(GROUPS_TOPIC)
 
     @property
     def coordinates_transactions(self) -> bool:
         """The same of transactions."""
-        return self.own_topics.get(TRANSACTIONS_TOPIC) is not None
+        return self._may_coordinate(TRANSACTIONS_TOPIC)
+
+    def _may_coordinate(self, topic: str) -> bool:
+        # A cluster that hides the topic has users, and so is not new.
+        return topic in self._hidden or self.own_topics.get(topic) is not None
 
     def close(self) -> None:
         """Let go of the brokers."""
@@ -159,11 +164,11 @@ class ClusterChecks:
             settings = self.inspector.broker_configs(self.cluster.brokers[0].id, timeout_s=self._timeout_s)
         except KafkaError as problem:
             found.append(skipped(KAFKA, f"The settings of the brokers are not known: {problem.message}"))
-        hidden = [name for name, topic in topics.items() if isinstance(topic, KafkaError)]
-        if hidden:
-            found.append(skipped(TRANSACTIONS, f"{', '.join(hidden)} may not be described."))
+        self._hidden = frozenset(name for name, topic in topics.items() if isinstance(topic, KafkaError))
+        if self._hidden:
+            found.append(skipped(TRANSACTIONS, f"{', '.join(sorted(self._hidden))} may not be described."))
         self.own_topics = {name: None if isinstance(topic, KafkaError) else topic for name, topic in topics.items()}
-        if not hidden:
+        if not self._hidden:
             found += judge_own_topics(self.cluster, self.own_topics, settings)
         if settings is not None and session_timeout_ms is not None:
             found += judge_settings(self._properties, session_timeout_ms, settings)

@@ -22,7 +22,7 @@ def judge_group(group_id: str, group: InspectedGroup | None) -> Finding:
         group: as its coordinator describes it; None if there is none.
     """
     if group is None:
-        return ok(CHECK, f"Nobody uses group.id {group_id}.")
+        return ok(CHECK, f"Nobody uses group.id {group_id}, as far as this user may see.")
     is_live = group.state.lower() not in _GONE
     if group.protocol_type == _CONNECT:
         if is_live:

@@ -93,6 +93,12 @@ def _across(properties: Mapping[str, str]) -> Iterator[Finding]:
         key = problem.key or "the file"
         yield error(CHECK, str(problem), f"Correct `{key}`.")
         return
+    if is_standalone(properties) and config.exactly_once:
+        yield warning(
+            CHECK,
+            "exactly.once.source.support is enabled, which has no effect on a standalone worker.",
+            "Run the connectors with `seamark distributed`, or remove `exactly.once.source.support`.",
+        )
     heartbeat, session = config["heartbeat.interval.ms"], config["session.timeout.ms"]
     if heartbeat >= session:
         yield error(

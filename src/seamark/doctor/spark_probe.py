@@ -12,8 +12,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from seamark.doctor.spark import Started
+
+if TYPE_CHECKING:
+    from seamark.config.worker import WorkerConfig
 
 _TASKS = 2
 _SHOWN = 400
@@ -39,26 +43,45 @@ def start_spark(properties: Mapping[str, str], timeout_s: float) -> Started:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     seconds = time.monotonic() - began
-    if process.returncode:
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    if not lines:  # it did not get so far
         said = [line.strip() for line in err.splitlines() if line.strip()]
         return Started(seconds, problem=(said[-1] if said else f"exit code {process.returncode}")[:_SHOWN])
-    return Started(seconds, version=str(json.loads(out.splitlines()[-1])["version"]))
+    told = json.loads(lines[-1])
+    return Started(seconds, version=told["version"], problem=told["problem"])
 
 
 def main() -> None:
     """In the process of its own."""
     from seamark.config.worker import WorkerConfig
-    from seamark.engine.session import end_jvm, start_session
+    from seamark.engine.session import end_jvm
 
-    spark = start_session(WorkerConfig(json.load(sys.stdin)), app_name="seamark-doctor")
+    told = {"version": "", "problem": None}
     try:
-        done = spark.sparkContext.parallelize(range(_TASKS), _TASKS).map(lambda number: number + 1).count()
-        if done != _TASKS:
-            raise RuntimeError(f"{done} of {_TASKS} tasks were done")
-        print(json.dumps({"version": spark.version}))
+        told["version"] = _run_job(WorkerConfig(json.load(sys.stdin)))
+    except Exception as error:  # of Python, of Java, of a cluster: it is what was asked for
+        told["problem"] = _first_lines(str(error))
+    finally:
+        end_jvm()
+    print(json.dumps(told))
+
+
+def _run_job(worker: WorkerConfig) -> str:
+    """The version of the Spark that has done it."""
+    from seamark.engine.session import start_session
+
+    spark = start_session(worker, app_name="seamark-doctor")
+    try:
+        spark.sparkContext.parallelize(range(_TASKS), _TASKS).map(lambda number: number + 1).count()
+        return str(spark.version)
     finally:
         spark.stop()
-        end_jvm()
+
+
+def _first_lines(text: str) -> str:
+    """What a Java error says, without where it was."""
+    lines = [line.strip(" :") for line in text.splitlines() if not line.startswith("\tat ")]
+    return " ".join(lines[:2])[:_SHOWN]
 
 
 if __name__ == "__main__":

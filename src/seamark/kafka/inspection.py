@@ -1,7 +1,7 @@
 """Looking at a cluster without changing anything in it: brokers, topics, groups, and what this client may do.
 
-Nothing here writes, and nothing makes a cluster create its own topics: a coordinator of groups or transactions is only
-asked for where its topic exists already.
+Nothing here writes. But a cluster creates the topic of a coordinator, of groups or of transactions, when somebody asks
+it for one: who does not want that looks first whether the topic exists.
 """
 
 from __future__ import annotations
@@ -240,7 +240,12 @@ class CoordinatorInspector(PythonAdmin):
                 return frozenset()
             return _named(answer.get("authorized_operations"))
 
-        return self._ask(f"describe group {group!r}", look)
+        try:
+            return self._ask(f"describe group {group!r}", look)
+        except KafkaError as error:
+            if error.code == "GROUP_AUTHORIZATION_FAILED":
+                return frozenset()
+            raise
 
     def may_describe_transactional_id(self, transactional_id: str) -> bool:
         """Whether this client may look at a transactional id, which need not be in use."""

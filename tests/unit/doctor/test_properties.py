@@ -37,6 +37,12 @@ def test_a_file_with_an_offset_file_is_for_a_standalone_worker() -> None:
     assert "seamark standalone" in finding.found
 
 
+def test_exactly_once_needs_a_distributed_worker() -> None:
+    (finding,) = judge_properties({"offset.storage.file.filename": "offsets", "exactly.once.source.support": "enabled"})
+    assert finding.severity is Severity.WARNING
+    assert "no effect on a standalone worker" in finding.found
+
+
 @pytest.mark.parametrize(
     ("changes", "severity", "said", "fix"),
     [
