@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 LOOK_S, POLL_S = 5.0, 0.05
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+# Starting takes a few seconds, on a busy machine a minute: who stops a worker meanwhile does not want to wait for it.
+START_GRACE_S = 5.0
 
 
 class SparkHolder:
@@ -122,11 +124,18 @@ class SparkHolder:
             raise ConnectError(f"Spark could not be started: {cause_of(str(error))}") from error
 
     def stop(self) -> None:
-        """Stop the session if it is ours; its JVM stays, for whoever started this process may share it."""
+        """Stop the session if it is ours; its JVM stays, for whoever started this process may share it.
+
+        One that is still being started is not waited for: its JVM ends, at the latest with this process.
+        """
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
         with self._lock:
+            if self._start is not None and wait([self._start], START_GRACE_S).not_done:
+                log.info("Spark is still starting, and nobody needs it any more")
+                self._start = None
+                forget_session()
             self._end()
 
     def _begin(self) -> Future[SparkSession]:

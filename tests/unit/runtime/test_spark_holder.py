@@ -126,6 +126,24 @@ def test_a_given_session_is_neither_started_nor_stopped(
     assert not sessions
 
 
+def test_a_start_that_takes_long_does_not_hold_up_the_stop(
+    make: Callable[..., SparkHolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_over, forgotten = threading.Event(), []
+    monkeypatch.setattr(spark_holder, "START_GRACE_S", 0.01)
+    monkeypatch.setattr(spark_holder, "start_session", lambda config: is_over.wait(60))
+    monkeypatch.setattr(spark_holder, "forget_session", lambda: forgotten.append(True))
+    holder = make(lambda: True)
+    holder.start()
+    stop = threading.Thread(target=holder.stop)
+    stop.start()
+    try:
+        eventually(lambda: not stop.is_alive(), 10)
+        assert (forgotten, holder.is_held) == ([True], False)
+    finally:
+        is_over.set()
+
+
 def test_a_failed_start_is_told(make: Callable[..., SparkHolder], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(config: WorkerConfig) -> Any:
         raise RuntimeError("no room")
