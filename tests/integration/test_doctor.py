@@ -193,6 +193,12 @@ def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
     assert "cannot be read" in ran.out
 
 
+def test_a_worker_file_and_a_mirror_file_are_not_checked_at_once(run: Run) -> None:
+    ran = run("doctor", "worker.properties", "--mm2", "mm2.properties")
+    assert (ran.code, ran.out) == (ERRORS, "")
+    assert "not both" in ran.err
+
+
 def test_converters_and_plugins_are_tried(
     broker: EmbeddedBroker, examine: Examine, topic_name: str, tmp_path: Path
 ) -> None:

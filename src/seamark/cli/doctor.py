@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,6 +13,8 @@ from seamark.cli.exits import REFUSED, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.status import Status
 
     from seamark.client import Settings
     from seamark.doctor.checks import Check
@@ -78,11 +78,15 @@ def doctor(
     )
     found: list[Finding] = []
     is_data = output in (Output.json, Output.yaml)
-    with _progress() as starting:
-        for _, findings in run_checks(Diagnosis(options).checks(), starting):
+    progress = _Progress()
+    try:
+        for _, findings in run_checks(Diagnosis(options).checks(), progress.show):
+            progress.hide()
             found += findings
             if not is_data:
                 _print(findings)
+    finally:
+        progress.hide()
     totals = counts(found)
     summary = {
         "ok": totals[Severity.OK],
@@ -119,18 +123,27 @@ def _print(findings: Sequence[Finding]) -> None:
             out.print(f"{'':{_WIDTH}} fix: {finding.fix}")
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[Check], None]]:
-    """Shows on stderr what is being looked at: in a line that changes on a terminal, else a line for each check."""
-    from seamark.cli.shown import note
+class _Progress:
+    """Shows on stderr what is being looked at: on a terminal a line that goes away, else a line for each check."""
 
-    def told(check: Check) -> str:
-        return f"{check.about}: {check.doing} ..." if check.about else f"{check.doing} ..."
+    def __init__(self) -> None:
+        self._status: Status | None = None
 
-    if not sys.stderr.isatty():
-        yield lambda check: note(told(check))
-        return
-    from rich.console import Console
+    def show(self, check: Check) -> None:
+        """Until `hide`, which has to come before anything is printed."""
+        from seamark.cli.shown import note
 
-    with Console(stderr=True, highlight=False, markup=False).status("") as status:
-        yield lambda check: status.update(told(check))
+        told = f"{check.about}: {check.doing} ..." if check.about else f"{check.doing} ..."
+        if not sys.stderr.isatty():
+            note(told)
+            return
+        from rich.console import Console
+
+        self._status = Console(stderr=True, highlight=False, markup=False).status(told)
+        self._status.start()
+
+    def hide(self) -> None:
+        """What is printed while it is shown would go to stderr, too."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Final
 
 from seamark.client import Settings
 from seamark.config.properties import read_properties
-from seamark.config.providers import Providers
 from seamark.config.worker import WorkerConfig
 from seamark.doctor import jar_sets, plugins, properties, spark, versions
 from seamark.doctor.checks import Check, unchecked
@@ -20,6 +19,7 @@ from seamark.doctor.findings import Finding, Severity, error, ok
 from seamark.doctor.machine import look_at_machine
 from seamark.doctor.mirror_checks import MirrorChecks
 from seamark.doctor.mirror_file import is_mirror_file
+from seamark.doctor.references import resolved
 from seamark.doctor.running_cluster import RunningChecks
 from seamark.doctor.spark_probe import start_spark
 from seamark.doctor.tcp import try_addresses
@@ -140,12 +140,12 @@ class Diagnosis:
             self._is_mirror, self._properties = True, raw
             return [ok(properties.CHECK, f"{file} is a file of MirrorMaker 2, for `seamark mirror-maker`.")]
         try:
-            resolved = _resolved(raw)
+            worker = resolved(raw, raw)
         except ConfigError as problem:
             return [error(properties.CHECK, problem.message, f"Correct `{problem.key or 'config.providers'}`.")]
-        found = properties.judge_properties(resolved)
+        found = properties.judge_properties(worker)
         if not any(each.severity is Severity.ERROR for each in found):
-            self._worker = WorkerConfig(resolved)
+            self._worker = WorkerConfig(worker)
         return found
 
     def _jars(self) -> list[Finding]:
@@ -163,11 +163,3 @@ def _versions() -> list[Finding]:
 
 def _plugins(worker: WorkerConfig, found: Plugins) -> list[Finding]:
     return [*plugins.judge_plugins(plugins.look_at_plugins(found)), *plugins.judge_converters(worker, found)]
-
-
-def _resolved(raw: Mapping[str, str]) -> dict[str, str]:
-    providers = Providers.of(raw)
-    try:
-        return {key: value or "" for key, value in providers.resolve(raw).items()}
-    finally:
-        providers.close()

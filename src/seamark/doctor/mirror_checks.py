@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
-from seamark.config.providers import Providers
 from seamark.config.worker import WorkerConfig
 from seamark.doctor.checks import Check, unchecked
 from seamark.doctor.cluster_checks import ClusterChecks
@@ -13,6 +12,7 @@ from seamark.doctor.findings import Finding, Severity, error, ok
 from seamark.doctor.internal_topics import CHECK as TOPICS
 from seamark.doctor.internal_topics import WantedTopic
 from seamark.doctor.mirror_file import CHECK, FLOW, FlowFacts, judge_connectors, judge_flow, judge_keys
+from seamark.doctor.references import resolved
 from seamark.doctor.worker_checks import WorkerChecks
 from seamark.errors import ConfigError
 from seamark.kafka.topic_partitions import TopicSpec
@@ -139,12 +139,8 @@ class MirrorChecks:
         )
 
     def _connector(self, maker: MirrorMakerConfig, flow: SourceAndTarget, name: str) -> dict[str, str]:
-        providers = Providers.of(self._properties)
-        try:
-            config = maker.connector_config(flow, next(each for each in CONNECTORS if each == name))
-            return {key: value or "" for key, value in providers.resolve(config).items()}
-        finally:
-            providers.close()
+        config = maker.connector_config(flow, next(each for each in CONNECTORS if each == name))
+        return resolved(self._properties, config)
 
     def _worker(self, maker: MirrorMakerConfig, flow: SourceAndTarget) -> WorkerConfig:
         shared = {key: value for key, value in self._properties.items() if key.startswith(_SHARED)}
