@@ -59,7 +59,7 @@ def _create(directory: Path, broker: EmbeddedBroker, first: int, count: int) -> 
     with _Guest(folder, broker, node) as guest:
         for start in range(first, first + count, AT_ONCE):
             numbers = range(start, min(start + AT_ONCE, first + count))
-            new = [NewTopic(f"many-{number:06d}", replica_assignment=[[node]]) for number in numbers]
+            new = [NewTopic(f"many-{number:06d}", 1, replica_assignment=[[node]]) for number in numbers]
             for future in guest.admin.create_topics(new, operation_timeout=120, request_timeout=120).values():
                 future.result()
     shutil.rmtree(folder, ignore_errors=True)
