@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import pyarrow.json
 import pyarrow.orc
 import pytest
 
-from fixtures.avro import AVRO, write_independently
+from fixtures.avro import AVRO, plain_bytes, write_independently
 from fixtures.frame_data import JSON, JSON_SCHEMAS, STRING, messages, produce, transforms
 from fixtures.registry_server import RegistryServer
 from fixtures.spark import Frames, run_until_idle
@@ -89,7 +90,7 @@ def test_spark_reads_json_itself_with_a_schema_and_in_compressed_files(
     ]
     assert sum(task.records for task in stage.progress()) == 2
     send(world, topic, ["no object"])
-    assert "FAILFAST" in failure(world, topic_name, **config)
+    assert f"offset 2 of {topic}-0 cannot be read as JSON" in failure(world, topic_name, **config)
 
 
 def test_topics_go_to_their_own_tables_and_those_of_one_table_together(
@@ -104,6 +105,26 @@ def test_topics_go_to_their_own_tables_and_those_of_one_table_together(
     run_until_idle(world.stage(SparkSinkConnector(), topic_name, **config))
     assert DeltaFolder(tmp_path / "shared").ids() == [0, 1]
     assert DeltaFolder(tmp_path / topics[2]).ids() == [2]
+
+
+@pytest.mark.parametrize("kind", ["iceberg", "postgresql"])
+def test_names_of_tables_have_underscores_for_what_they_cannot_have(
+    frames: Make, spark: SparkSession, topic_name: str, tmp_path: Path, postgres: PostgresDatabase, kind: str
+) -> None:
+    world = frames()
+    topics = [world.topic(), world.topic()]
+    for number, topic in enumerate(topics):
+        send(world, topic, [{"id": number}])
+    names = [f"x_{topic.replace('-', '_')}" for topic in topics]
+    lake = IcebergTable(tmp_path / "lake", spark)
+    table = PostgresTable(postgres) if kind == "postgresql" else lake
+    config = settings(table, topics=",".join(topics), **CONVERTERS)
+    config |= {"table": "x_${topic}" if kind == "postgresql" else f"{lake.catalog}.db.x_${{topic}}"}
+    run_until_idle(world.stage(SparkSinkConnector(), topic_name, **config))
+    if kind == "postgresql":
+        assert [PostgresTable(postgres, name).ids() for name in names] == [[0], [1]]
+    else:
+        assert [[row.id for row in spark.table(f"{lake.catalog}.db.{name}").collect()] for name in names] == [[0], [1]]
 
 
 def test_rows_are_partitioned_by_fields_and_times(
@@ -206,6 +227,29 @@ def test_avro_records_have_the_types_of_their_schema_and_poison_is_a_dead_letter
     assert sorted(table.rows(), key=lambda row: row["id"]) == [
         {"id": id_, "tags": '["a"]', "at": "2023-11-14T22:13:20.123+00:00"} for id_ in (7, 8)
     ]
+    assert [record.value for record in messages(world, dead)] == [b"poison"]
+
+
+def test_plain_avro_records_go_to_a_table_and_poison_to_a_dead_letter(
+    frames: Make, topic_name: str, tmp_path: Path
+) -> None:
+    world = frames()
+    topic, dead = world.topic(), f"{topic_name}-dead"
+    fields = [
+        {"name": "id", "type": "long"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ]
+    schema = {"type": "record", "name": "Order", "fields": fields}
+    good = [plain_bytes(schema, {"id": number, "at": 1_700_000_000_123}) for number in (7, 8)]
+    produce(world, topic, [(b"a", good[0]), (b"b", b"poison"), (b"c", None), (b"d", good[1])])
+    delta = DeltaFolder(tmp_path / "delta")
+    config = settings(delta, topics=topic, key__converter=STRING, value__converter="PlainAvroConverter")
+    config |= {"value__converter__schema": json.dumps(schema), "errors__tolerance": "all"}
+    config |= {"errors__deadletterqueue__topic__name": dead}
+    config |= {"errors__deadletterqueue__topic__replication__factor": "1"}
+    run_until_idle(world.stage(SparkSinkConnector(), topic_name, **config))
+    at = datetime(2023, 11, 14, 22, 13, 20, 123_000, UTC)
+    assert sorted(delta.rows(), key=lambda row: row["id"]) == [{"id": 7, "at": at}, {"id": 8, "at": at}]
     assert [record.value for record in messages(world, dead)] == [b"poison"]
 
 

@@ -44,12 +44,12 @@ class HadoopFolder:
         where = self._path(path)
         self._fs.mkdirs(where.getParent())
         draft = self._path(f"{where.getParent()}/.{where.getName()}-{uuid.uuid4().hex}")
-        stream = self._fs.create(draft, False)
         try:
-            stream.write(bytearray(json.dumps(content).encode()))
-        finally:
-            stream.close()
-        try:
+            stream = self._fs.create(draft, False)
+            try:
+                stream.write(bytearray(json.dumps(content).encode()))
+            finally:
+                stream.close()
             context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
                 self._path(self.root).toUri(), self._hadoop
             )
@@ -58,9 +58,9 @@ class HadoopFolder:
             )
             context.rename(draft, where, options)
         except Exception as error:
+            self._fs.delete(draft, False)
             if "FileAlreadyExists" not in str(error):
                 raise
-            self._fs.delete(draft, False)
             return False
         return True
 

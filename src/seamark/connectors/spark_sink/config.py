@@ -147,8 +147,8 @@ def problems(settings: Settings, config: Mapping[str, str]) -> Iterator[tuple[st
 def _place_problems(settings: Settings) -> Iterator[tuple[str, str]]:
     if settings.path and settings.table:
         yield "path", "give either path or table"
-    elif settings.format in FILES and not settings.path:
-        yield "path", f"format={settings.format} needs a folder to write to"
+    elif settings.format in FILES and not settings.target:
+        yield "path", f"format={settings.format} needs a folder to write to, or the table of a catalog"
     elif settings.format in ("iceberg", "jdbc") and not settings.table:
         yield "table", f"format={settings.format} needs the name of a table"
     elif not settings.target:

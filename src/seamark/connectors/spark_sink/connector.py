@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from seamark.config.configdef import ConfigDef, ConfigValue
 from seamark.connector.frame import FrameSink, SinkBatch
 from seamark.connectors.spark_errors import is_malformed
+from seamark.connectors.spark_sink.catalog_files import CatalogFilesTarget
 from seamark.connectors.spark_sink.config import Settings, config_def
 from seamark.connectors.spark_sink.delta import DeltaTarget
 from seamark.connectors.spark_sink.files import FilesTarget
@@ -96,7 +97,7 @@ class SparkSinkConnector(FrameSink):
             return
         target = self._targets.get(name)
         if target is None or target.spark is not frame.sparkSession:
-            kind = _TABLES.get(self.settings.format, FilesTarget)
+            kind = _TABLES.get(self.settings.format, FilesTarget if self.settings.path else CatalogFilesTarget)
             target = self._targets[name] = kind(frame.sparkSession, self.settings, name, batch.connector)
         target.write(rows, batch)
         target.after_batch()

@@ -7,6 +7,7 @@ Files have no table around them that says which columns there are, so the folder
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from seamark.connector.frame import SinkBatch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-_HEADER: Final = {"header": "true"}
+_VERSION: Final = re.compile(r"(\d+)\.json")
 
 
 class FilesTarget(Target):
@@ -33,21 +34,25 @@ class FilesTarget(Target):
 
     def _save(self, frame: DataFrame, folder: str) -> None:
         writer = self.spread(self._with_all_columns(frame)).write.format(self.settings.format)
-        options = _HEADER if self.settings.format == "csv" else {}
-        writer = writer.options(**{**options, **self.writer_options})
+        writer = writer.options(**{**self.format_options, **self.writer_options})
         if self.partition_columns:
             writer = writer.partitionBy(*self.partition_columns)
         writer.save(folder)
 
+    @property
+    def format_options(self) -> dict[str, str]:
+        """What readers of the files have to know, too."""
+        return {"header": "true"} if self.settings.format == "csv" else {}
+
     def _with_all_columns(self, frame: DataFrame) -> DataFrame:
         """The rows, with every column that earlier batches had, in the same order."""
-        from pyspark.sql import functions as F
         from pyspark.sql.types import StructType
 
         folder = HadoopFolder(self.spark, self.name)
         versions = f"{folder.root}/{OWN_FOLDER}/schemas"
-        numbers = [int(path.rpartition("/")[2].partition(".")[0]) for path, _ in folder.listed(versions)]
-        last = max(numbers, default=0)
+        # Whoever was killed while writing one has left it under another name.
+        names = [path.rpartition("/")[2] for path, _ in folder.listed(versions)]
+        last = max((int(found[1]) for name in names if (found := _VERSION.fullmatch(name))), default=0)
         if not last:
             first = self.first_columns(frame)
             self._remember(folder, f"{versions}/1.json", first.schema)
@@ -57,19 +62,24 @@ class FilesTarget(Target):
         schema = _extended(known, fit.frame.schema)
         if fit.added:
             self._remember(folder, f"{versions}/{last + 1}.json", schema)
-        there = set(fit.frame.columns)
-        return fit.frame.select(
-            *[
-                F.col(quoted(member.name))
-                if member.name in there
-                else F.lit(None).cast(member.dataType).alias(member.name)
-                for member in schema.fields
-            ]
-        )
+        return in_order_of(schema, fit.frame)
 
     def _remember(self, folder: HadoopFolder, version: str, schema: StructType) -> None:
         if not folder.create(version, schema.jsonValue()):
             raise RetriableError(f"Another driver has changed the columns of {self.name} at the same time.")
+
+
+def in_order_of(schema: StructType, frame: DataFrame) -> DataFrame:
+    """The rows with these columns in this order, null where they have none."""
+    from pyspark.sql import functions as F
+
+    there = set(frame.columns)
+    return frame.select(
+        *[
+            F.col(quoted(member.name)) if member.name in there else F.lit(None).cast(member.dataType).alias(member.name)
+            for member in schema.fields
+        ]
+    )
 
 
 def _extended(known: StructType, found: StructType) -> StructType:

@@ -89,8 +89,18 @@ def _read(frame: DataFrame, settings: Settings) -> DataFrame:
             if name == "value":
                 _refuse_unreadable(frame, settings, schema)
                 frame = frame.withColumn(_IS_OBJECT, F.col(name).startswith("{"))
-            frame = frame.withColumn(name, F.from_json(name, schema, {"mode": "FAILFAST"}))
+            frame = frame.withColumn(name, _refusing_blanks(name, F.from_json(name, schema, {"mode": "FAILFAST"})))
     return frame
+
+
+def _refusing_blanks(name: str, parsed: Column) -> Column:
+    """What was read of a text. Of one without anything in it Spark makes a null, which would pass for a tombstone."""
+    from pyspark.sql import functions as F
+
+    text = F.col(name)
+    told = F.concat(place(), F.lit(f" cannot be read as JSON: its {name} is empty."))
+    is_blank = text.isNotNull() & ~text.startswith("{") & text.rlike(r"^\s*$")
+    return F.when(is_blank, F.raise_error(told)).otherwise(parsed)
 
 
 def unreadable(records: DataFrame, settings: Settings) -> str | None:

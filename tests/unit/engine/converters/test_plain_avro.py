@@ -9,7 +9,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from fixtures.avro import without_logical_types
+from fixtures.avro import plain_bytes, without_logical_types
 from seamark.connector.converter import Converter
 from seamark.connector.logical import Timestamp
 from seamark.connector.schema import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct
@@ -35,9 +35,7 @@ def plain(schema: Any = ORDER) -> Converter:
 
 
 def written(value: Any, schema: Any = ORDER) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(without_logical_types(schema)), value)
-    return out.getvalue()
+    return plain_bytes(schema, value)
 
 
 def test_bytes_of_another_writer_are_read_with_the_schema_of_the_settings() -> None:
