@@ -2,6 +2,9 @@
 
 `format` says what is read; each format has keys and offsets of its own. A row becomes a struct with the columns as
 fields and goes through the connector's converters.
+
+Keys that start with `option.` are options of Spark's reader, such as `option.sep` of `csv` or `option.queryTimeout` of
+`jdbc`. What is for the database's driver belongs in `connection.url`.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ READERS: Final[dict[str, type[Reader]]] = {
     "iceberg": IcebergReader,
     "rate": RateReader,
 }
+OPTION: Final = "option."
 _GROUP: Final = "SparkSource"
 
 
@@ -168,4 +172,5 @@ def _reader(config: Mapping[str, str]) -> Reader:
     reader = READERS[settings["format"]]
     for key, problem in reader.problems(settings).items():
         raise ConfigError(problem, key=key, value=config.get(key))
-    return reader({**settings, "tasks.max": int(config.get("tasks.max", "1"))})
+    options = {key.removeprefix(OPTION): value for key, value in config.items() if key.startswith(OPTION)}
+    return reader({**settings, "tasks.max": int(config.get("tasks.max", "1")), "options": options})

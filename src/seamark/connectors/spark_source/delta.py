@@ -136,7 +136,7 @@ class DeltaReader(Reader):
         return repr(self._partition["table"])
 
     def _reader(self, spark: SparkSession) -> Any:
-        return spark.read.format("delta")
+        return spark.read.format("delta").options(**self.settings["options"])
 
     def _log(self, spark: SparkSession) -> Folder:
         if self._location is None:

@@ -10,15 +10,17 @@ import fnmatch
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from seamark.config.configdef import ConfigDef, Importance, Type
+from seamark.config.configdef import Check, ConfigDef, Importance, Type
 from seamark.connector.frame import ReadLimit
 from seamark.connector.offsets import Offsets, SourceOffset, SourcePartition
+from seamark.connectors.record_columns import CORRUPT, inferred_json, with_corrupt
 from seamark.connectors.spark_source.file_lines import Part, complete_lines, cut, is_line_start, read_parts
 from seamark.connectors.spark_source.folders import Folder, FoundFile, local_path
 from seamark.connectors.spark_source.reader import Reader, Rows, Settings, moved, only_fields, whole_number
 from seamark.engine.arrow_records import map_in_arrow
+from seamark.engine.transforms.spark_sql import check_schema
 from seamark.errors import ConnectError, DataError
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ LENGTH: Final = "length"
 MOST_FILES: Final = 1000  # of a batch: its offsets are recorded together
 BYTES_PER_PART: Final = 8 * 1024 * 1024  # fewer are not worth another task
 _NO_LIMIT: Final = 1 << 62
+_BAD_LINES: Final = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+_SHOWN: Final = 300  # of a line that is told
 
 
 class FilesReader(Reader):
@@ -62,6 +66,7 @@ class FilesReader(Reader):
                 "schema",
                 Type.STRING,
                 None,
+                validator=Check(check_schema, "columns in Spark's DDL"),
                 importance=Importance.MEDIUM,
                 group=group,
                 doc="The columns of `json` and `csv` in Spark's DDL, as in `id long, name string`. `csv` needs it; of "
@@ -128,7 +133,7 @@ class FilesReader(Reader):
         }
         topic, kind = self.settings["topic"], self.settings["format"]
         if not self._is_lines:
-            return Rows(spark.read.format(kind).load(list(ranges)), topic)
+            return Rows(spark.read.format(kind).options(**self.settings["options"]).load(list(ranges)), topic)
         lines = self._lines(spark, [Part(path, *between) for path, between in ranges.items()])
         if kind == "text":
             return Rows(lines, topic, is_whole=True)
@@ -177,18 +182,22 @@ class FilesReader(Reader):
         return map_in_arrow(numbers, partial(read_parts, parts, has_header), "value string")
 
     def _columns(self, lines: DataFrame) -> DataFrame:
+        """The lines as columns; blank ones are left out, as Spark's own readers do."""
         from pyspark.sql import functions as F
 
-        options = {"mode": "FAILFAST"}  # a line that is not what it should be must not become nulls
-        if self.settings["format"] == "csv":
-            parsed = F.from_csv("value", self.settings["schema"], options)
+        kind, options = self.settings["format"], {**self.settings["options"], **_BAD_LINES}
+        lines = lines.where(F.trim("value") != "")
+        schema = with_corrupt(self.settings["schema"] or inferred_json(lines))
+        if kind == "csv":
+            parsed = F.from_csv("value", f"{self.settings['schema']}, {CORRUPT} string", options)
         else:
-            parsed = F.from_json("value", self.settings["schema"] or _inferred(lines), options)
-        return lines.select(parsed.alias("row")).select("row.*")
-
-
-def _inferred(lines: DataFrame) -> Any:
-    return lines.sparkSession.read.json(lines.rdd.map(lambda row: row[0])).schema
+            parsed = F.from_json("value", schema, options)
+        # A line that is not what it should be must not become nulls.
+        told = F.concat(F.lit(f"A line is not {kind.upper()} with the columns that it should have: "), F.col("value"))
+        is_bad = F.col("row").isNull() | F.col(f"row.{CORRUPT}").isNotNull()
+        good = F.when(is_bad, F.raise_error(F.left(told, F.lit(_SHOWN)))).otherwise(F.col("row"))
+        rows = lines.select("value", parsed.alias("row")).select(good.alias("row"))
+        return rows.select(*[F.col("row").getField(name).alias(name) for name in schema.names if name != CORRUPT])
 
 
 def _length(offset: SourceOffset | None) -> int:

@@ -80,7 +80,7 @@ class IcebergReader(Reader):
     def read(self, spark: SparkSession, start: Offsets, end: Offsets) -> Rows:
         self._loaded(spark)
         committed, last = start.get(self._partition), (end[self._partition] or {})[SNAPSHOT]
-        reader = spark.read.format("iceberg")
+        reader = spark.read.format("iceberg").options(**self.settings["options"])
         if committed is None or self.settings["table.mode"] == SNAPSHOTS:
             reader = reader.option("snapshot-id", last)
         else:

@@ -107,7 +107,7 @@ class JdbcReader(Reader):
             (partition,) = moved(start, end)
             source = self._source(connection, partition)
             slices = self._slices(connection, source, start.get(partition), end[partition] or {})
-            properties = {**connection.options, "fetchsize": _FETCH_SIZE, "preferTimestampNTZ": "true"}
+            properties = {"fetchsize": _FETCH_SIZE, **connection.options, "preferTimestampNTZ": "true"}
         frame = spark.read.jdbc(self._url, source.rows, predicates=slices, properties=properties)
         return Rows(self._in_utc(self._ordered(frame, source)), source.topic)
 
@@ -140,7 +140,7 @@ class JdbcReader(Reader):
         if self._url.startswith("jdbc:postgresql:"):
             require_package(spark, "postgresql", "connection.url=jdbc:postgresql:...")
         try:
-            with connect(Database(spark, self._url, self._login)) as connection:
+            with connect(Database(spark, self._url, {**self.settings["options"], **self._login})) as connection:
                 yield connection
         except ConnectError:
             self._known = None  # tables may be others when it works again
