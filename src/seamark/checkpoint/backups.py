@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import NoneType
 from typing import Final
 
 from seamark.checkpoint.errors import CheckpointError, DamagedCheckpointError
@@ -70,11 +71,30 @@ def read_backup(files: Files, path: str) -> Backup | None:
         found = json.loads(text)
         check_version(found, BACKUP_VERSION, f"The backup {files.root}/{path}")
         changes = tuple(FileChange(each["path"], each["before"], each["after"]) for each in found["files"])
-        return Backup(path, found["made_at"], found["query_id"], found["committed_batch"], found["what"], changes)
+        backup = Backup(path, found["made_at"], found["query_id"], found["committed_batch"], found["what"], changes)
     except NewerFormatError as error:
         raise CheckpointError(str(error)) from error
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError, DataError) as error:
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError, DataError) as error:
         raise DamagedCheckpointError(f"{files.root}/{path} is no backup that Seamark wrote") from error
+    if not _is_sound(backup):
+        raise DamagedCheckpointError(f"{files.root}/{path} is no backup that Seamark wrote")
+    return backup
+
+
+def _is_sound(backup: Backup) -> bool:
+    """Whether all of it is of the right kind, and no file is outside of the checkpoint: they will be written."""
+    return (
+        all(isinstance(text, str) for text in (backup.made_at, backup.query_id, backup.what))
+        and (backup.committed is None or type(backup.committed) is int)
+        and all(
+            isinstance(change.path, str)
+            and not change.path.startswith("/")
+            and ".." not in change.path.split("/")
+            and isinstance(change.before, (str, NoneType))
+            and isinstance(change.after, (str, NoneType))
+            for change in backup.changes
+        )
+    )
 
 
 def newest_backups(files: Files) -> Iterator[Backup]:

@@ -16,6 +16,7 @@ Offsets of a Kafka source are ``{"topic": {"0": 42}}``, the next record to read.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -26,6 +27,9 @@ from seamark.config.position_plans import Partition
 NO_OFFSETS: Final = "-"
 _SEQUENCE, _NAMED = "v1", "v2"
 _ZERO: Final = "\0"
+_PARTITION: Final = re.compile("0|[1-9][0-9]{0,9}")
+_LAST_PARTITION: Final = 2**31 - 1
+_LARGEST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +74,10 @@ class OffsetEntry:
 
     def next_batch(self, watermark_ms: int, now_ms: int) -> OffsetEntry:
         """A batch behind this one, without records."""
-        try:
-            metadata: dict[str, Any] = json.loads(self.metadata)
-        except json.JSONDecodeError:
+        metadata = _object(self.metadata)
+        if metadata is None:
             return self
-        metadata["batchWatermarkMs"] = max(watermark_ms, int(metadata.get("batchWatermarkMs", 0)))
+        metadata["batchWatermarkMs"] = max(watermark_ms, milliseconds(metadata.get("batchWatermarkMs")))
         metadata["batchTimestampMs"] = now_ms
         return replace(self, metadata=_compact(metadata))
 
@@ -126,36 +129,36 @@ def parse_query_id(text: str, path: str) -> str:
     Raises:
         DamagedCheckpointError: there is none.
     """
-    try:
-        return str(json.loads(text)["id"])
-    except (json.JSONDecodeError, TypeError, KeyError) as error:
-        raise DamagedCheckpointError(f'{path} should be an object with the query\'s "id"') from error
+    found = (_object(text) or {}).get("id")
+    if not isinstance(found, str) or not found:
+        raise DamagedCheckpointError(f'{path} should be an object with the query\'s "id"')
+    return found
 
 
 def parse_commit(text: str) -> dict[str, Any]:
     """The JSON of a file of ``commits``; empty if it has none."""
     lines = text.split("\n")
-    try:
-        found = json.loads(lines[1]) if len(lines) > 1 else {}
-    except json.JSONDecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    return (_object(lines[1]) if len(lines) > 1 else None) or {}
+
+
+def milliseconds(value: Any) -> int:
+    """A watermark; 0, which is none, for what is no number of 64 bits."""
+    return value if type(value) is int and 0 <= value <= _LARGEST else 0
 
 
 def parse_positions(text: str) -> dict[Partition, int] | None:
     """Offsets of a Kafka source; None for those of any other source."""
-    try:
-        found = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    found = _object(text)
+    if not found:
         return None
-    if not isinstance(found, dict) or not found:
-        return None
-    positions = {}
+    positions: dict[Partition, int] = {}
     for topic, partitions in found.items():
         if not isinstance(partitions, dict):
             return None
         for number, offset in partitions.items():
-            if not (number.isascii() and number.isdigit()) or type(offset) is not int:
+            if not _PARTITION.fullmatch(number) or int(number) > _LAST_PARTITION:
+                return None
+            if type(offset) is not int or abs(offset) > _LARGEST:
                 return None
             positions[topic, int(number)] = offset
     return positions
@@ -167,6 +170,14 @@ def render_positions(positions: Mapping[Partition, int]) -> str:
     for (topic, number), offset in sorted(positions.items()):
         topics.setdefault(topic, {})[str(number)] = offset
     return _compact(topics)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, or too deep
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _compact(value: Any) -> str:

@@ -16,6 +16,7 @@ from typing import Final
 import psutil
 
 _BEGINNING: Final = "seamark:"
+_MOST_PROCESSES: Final = 2**31
 _TEXT: Final = (
     f"{_BEGINNING} this checkpoint is being changed, or that was interrupted; then run: seamark checkpoint restore"
 )
@@ -63,6 +64,9 @@ def parse_guard(text: str, batch: int) -> Guard | None:
         return None
     try:
         found = json.loads(text.partition("\n")[2])
-        return Guard(batch, found["backup"], found["host"], found["process"], found["begun"])
-    except (json.JSONDecodeError, KeyError, TypeError):
+        guard = Guard(batch, found["backup"], found["host"], found["process"], found["begun"])
+    except (ValueError, RecursionError, KeyError, TypeError):
         return Guard(batch, "")
+    is_ours = isinstance(guard.backup, str) and isinstance(guard.host, str) and isinstance(guard.begun, (int, float))
+    is_process = type(guard.process) is int and 0 <= guard.process < _MOST_PROCESSES
+    return guard if is_ours and is_process else Guard(batch, "")

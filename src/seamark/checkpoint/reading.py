@@ -8,6 +8,7 @@ Spark runs it again with exactly its range, from where the batch before it ended
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,7 @@ from seamark.checkpoint.entries import (
     NO_OFFSETS,
     OffsetEntry,
     SourceOffsets,
+    milliseconds,
     parse_commit,
     parse_initial,
     parse_offsets,
@@ -33,6 +35,7 @@ from seamark.config.position_plans import Partition, listed
 
 METADATA, OFFSETS, COMMITS, SOURCES, STATE = "metadata", "offsets", "commits", "sources", "state"
 _LOOKED_INTO: Final = 50
+_BATCH: Final = re.compile("[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def read_checkpoint(files: Files) -> Checkpoint:
         latest=latest,
         committed=last,
         is_stateful=bool(files.list(STATE)) or bool(commit.get("stateUniqueIds")),
-        watermark_ms=int(commit.get("nextBatchWatermarkMs") or 0),
+        watermark_ms=milliseconds(commit.get("nextBatchWatermarkMs")),
         guard=guard,
     )
 
@@ -142,7 +145,7 @@ def read_guard(files: Files) -> Guard | None:
 def batches(files: Files, log: str) -> list[int]:
     """Numbers of the batches in ``offsets`` or ``commits``, in order."""
     names = [each.name for each in files.list(log) or () if not each.is_directory]
-    return sorted(int(name) for name in names if name.isascii() and name.isdigit())
+    return sorted(int(name) for name in names if _BATCH.fullmatch(name))
 
 
 def _query_id(files: Files) -> str:

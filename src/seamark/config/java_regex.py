@@ -7,6 +7,7 @@ not: named groups, ``\Q...\E``, ``\p{...}``, ``\z``, classes within classes, fla
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 
 from seamark.config import char_classes
@@ -37,11 +38,14 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     Raises:
         PatternSyntaxError: it is not one, or uses what Python's expressions cannot do.
     """
-    translated = _Translator(pattern).translate()
     try:
-        return re.compile(translated, re.ASCII)
+        return re.compile(_Translator(pattern).translate(), re.ASCII)
+    except RecursionError as error:
+        raise PatternSyntaxError("Groups or classes are nested too deeply", pattern, len(pattern)) from error
     except re.error as error:
         raise PatternSyntaxError(str(error.msg).capitalize(), pattern, error.pos or 0) from error
+    except OverflowError as error:
+        raise PatternSyntaxError("Illegal repetition range", pattern, len(pattern)) from error
 
 
 def valid_regex(name: str, value: str | None) -> None:
@@ -247,8 +251,11 @@ class _Translator:
             return _CONTROLS[char]
         for expression in (r"\\x([0-9a-fA-F]{2})", r"\\x\{([0-9a-fA-F]+)\}", r"\\u([0-9a-fA-F]{4})"):
             if match := re.compile(expression).match(self._pattern, begin):
+                digits = match.group(1).lstrip("0") or "0"
+                if len(digits) > len(f"{sys.maxunicode:x}") or int(digits, 16) > sys.maxunicode:
+                    raise self._fail("Hexadecimal codepoint is too big", begin + 3)
                 self._at = match.end()
-                return chr(int(match.group(1), 16))
+                return chr(int(digits, 16))
         if match := re.compile(r"\\0([0-3]?[0-7]{1,2})").match(self._pattern, begin):
             self._at = match.end()
             return chr(int(match.group(1), 8))

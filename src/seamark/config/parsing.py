@@ -6,6 +6,7 @@ where Kafka accepts them. Classes stay names here: only `seamark.engine.plugins`
 
 from __future__ import annotations
 
+import math
 import re
 from enum import Enum
 from typing import Any
@@ -13,8 +14,8 @@ from typing import Any
 from seamark.config.validators import invalid
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_DOUBLE = re.compile(r"[+-]?(NaN|Infinity|((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?))[fFdD]?")
-_COMMA = re.compile(r"\s*,\s*")
+_DOUBLE = re.compile(r"[+-]?(NaN|Infinity|(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?)")
+_MOST_DIGITS = 1_000  # of any number; Python refuses to read one of thousands
 _JAVA_TYPES = {
     str: "java.lang.String",
     bool: "java.lang.Boolean",
@@ -94,7 +95,7 @@ def parse_type(name: str, value: Any, kind: Type) -> Any:
             return list(value)
         if text is None:
             raise invalid(name, value, "Expected a comma separated list.")
-        return _COMMA.split(text) if text else []
+        return [item.strip() for item in text.split(",")] if text else []
     if kind is Type.PASSWORD and isinstance(value, Password):
         return value
     if kind is Type.CLASS and isinstance(value, type):
@@ -109,7 +110,7 @@ def parse_type(name: str, value: Any, kind: Type) -> Any:
 def _integer(name: str, value: Any, text: str | None, kind: Type) -> int:
     bits, what = _INTEGERS[kind]
     if text is not None:
-        if not _INTEGER.fullmatch(text):
+        if not _INTEGER.fullmatch(text) or len(text) > _MOST_DIGITS:
             raise invalid(name, value, f"Not a number of type {kind.value}")
         number = int(text)
     elif isinstance(value, int) and not isinstance(value, bool):
@@ -145,4 +146,6 @@ def to_text(value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
         return ",".join(str(to_text(item)) for item in value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return str(value)

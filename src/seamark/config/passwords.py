@@ -11,6 +11,7 @@ import binascii
 import hashlib
 import hmac
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,6 +85,12 @@ def parse_users(text: str, name: str) -> dict[str, User]:
         where = f"{name}, line {number}"
         if not user or role not in ROLES:
             raise ConfigError(f"{where}: should be user:role:hash, the role one of {', '.join(ROLES)}")
+        try:
+            check_user_name(user)
+        except ConfigError:
+            raise ConfigError(
+                f"{where}: that cannot be the name of a user: no blank at its ends, no control characters"
+            ) from None
         if user in found:
             raise ConfigError(f"{where}: there are two lines for this user")
         try:
@@ -136,7 +143,7 @@ def _parsed(text: str) -> _Hash:
     if len(parts) != 6 or parts[0] != _SCHEME:
         raise wrong
     try:
-        n, r, p = (int(part) for part in parts[1:4])
+        n, r, p = (_number(part) for part in parts[1:4])
         salt, key = (base64.b64decode(part, validate=True) for part in parts[4:])
     except (ValueError, binascii.Error):
         raise wrong from None
@@ -144,6 +151,12 @@ def _parsed(text: str) -> _Hash:
     if not is_sane or 128 * n * r + 128 * r * p >= _MOST_MEMORY or n * r * p > _MOST_WORK:
         raise wrong
     return _Hash(n, r, p, salt, key)
+
+
+def _number(text: str) -> int:
+    if re.fullmatch("[0-9]{1,20}", text) is None:
+        raise ValueError(text)
+    return int(text)
 
 
 def _text(found: _Hash) -> str:

@@ -271,5 +271,8 @@ def _limited(number: int, text: str) -> int:
 
 def _shown(value: object) -> str:
     """As it was given, shortened."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = "A value that is nested very deeply"
     return text if len(text) <= 100 else f"{text[:97]}..."

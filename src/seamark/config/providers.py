@@ -26,7 +26,7 @@ from seamark.errors import ConfigError
 
 PROVIDERS: Final = "config.providers"
 PREFIX: Final = "config.providers."
-REFERENCE: Final = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
+REFERENCE: Final = re.compile(r"\$\{([^}:]*):(([^}:]*):)?([^}]*)\}")
 _JAVA = "org.apache.kafka.common.config.provider."
 
 
@@ -274,7 +274,7 @@ def _class(key: str, name: str) -> type[ConfigProvider]:
     if separator:
         try:
             found = getattr(importlib.import_module(module), simple, None)
-        except ImportError as error:
+        except (ImportError, TypeError, ValueError) as error:  # the latter if it is no name of a module
             raise ConfigError(f"Invalid value {name} for configuration {key}: {error}", key=key, value=name) from error
     if not isinstance(found, type) or not issubclass(found, ConfigProvider):
         choices = ", ".join(_JAVA + simple for simple in _CLASSES)

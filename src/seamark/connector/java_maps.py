@@ -23,6 +23,6 @@ def render_map(items: Mapping[str, Any]) -> str:
 
 def _spread(text: str) -> int:
     code = 0
-    for unit in memoryview(text.encode("utf-16-le")).cast("H"):
+    for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"):
         code = (31 * code + unit) & 0xFFFFFFFF
     return code ^ code >> 16

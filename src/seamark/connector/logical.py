@@ -30,6 +30,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _EPOCH_DAY = _EPOCH.toordinal()
 _MS = datetime.timedelta(milliseconds=1)
 _DAY_MS = 24 * 60 * 60 * 1000
+_INT32 = 1 << 31
 
 
 def to_millis(value: Any) -> int | None:
@@ -62,8 +63,8 @@ class Decimal:
         text = (schema.parameters or {}).get(cls.SCALE_FIELD)
         if text is None:
             raise DataError("Invalid Decimal schema: scale parameter not found.")
-        if re.fullmatch("[+-]?[0-9]+", text) is None:
-            raise DataError(f"Invalid scale parameter found in Decimal schema: {text}")
+        if re.fullmatch("[+-]?[0-9]{1,100}", text) is None or not -_INT32 <= int(text) < _INT32:
+            raise DataError(f"Invalid scale parameter found in Decimal schema: {text[:200]}")
         return int(text)
 
     @classmethod
@@ -91,13 +92,13 @@ class Decimal:
         if not data:
             raise DataError("Zero length BigInteger")
         number = int.from_bytes(data, "big", signed=True)
-        return decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -cls.scale(schema)))
+        return decimal.Decimal((int(number < 0), decimal.Decimal(number).as_tuple().digits, -cls.scale(schema)))
 
 
 def unscaled_bytes(value: decimal.Decimal) -> bytes:
     """The digits of a decimal, without its scale, as Java's ``BigInteger.toByteArray``."""
     sign, digits, _ = value.as_tuple()
-    number = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
+    number = int(decimal.Decimal((sign, digits, 0)))  # a text of so many digits might be refused
     bits = number.bit_length() if number >= 0 else (-number - 1).bit_length()
     return number.to_bytes(bits // 8 + 1, "big", signed=True)
 

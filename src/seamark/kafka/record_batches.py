@@ -116,6 +116,11 @@ def batches_of(data: bytes) -> Iterator[RawBatch]:
             raise UnknownFormatError(f"A batch has format {magic}.")
         if google_crc32c.value(bytes(view[start + _ATTRIBUTES_AT : end])) != checksum:
             raise UnknownFormatError(f"The batch at offset {offset} is damaged: its checksum is wrong.")
+        if offset < 0 or last_delta < 0 or count < 0:
+            raise UnknownFormatError(
+                f"The batch at offset {offset} is damaged: it has {count} records, the last one {last_delta} behind "
+                "the first."
+            )
         yield RawBatch(offset, count, last_delta, attributes, first_ms, last_ms, producer, view[start:end])
         start = end
 

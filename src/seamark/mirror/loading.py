@@ -37,7 +37,7 @@ def load_class(key: str, name: str, base: type[Named], known: Mapping[str, type[
         raise invalid(key, name, choices)
     try:
         found = getattr(importlib.import_module(module), simple, None)
-    except ImportError as error:
+    except (ImportError, TypeError, ValueError) as error:  # the latter if it is no name of a module
         raise ConfigError(
             f"Invalid value {name} for configuration {key}: {error}; {choices}", key=key, value=name
         ) from error

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from seamark.config.timestamps import parse_timestamp_ms
 from seamark.errors import ConfigError, ConnectError
@@ -22,6 +23,9 @@ from seamark.kafka.topic_partitions import TopicPartition
 log = logging.getLogger(__name__)
 
 LIST_S = 30.0
+_PARTITION: Final = re.compile("[0-9]{1,10}")
+_LAST_PARTITION: Final = 2**31 - 1
+_LAST_OFFSET: Final = 2**63 - 1
 
 
 def start_positions(
@@ -137,15 +141,21 @@ def explicit_offsets(text: str) -> dict[TopicPartition, int]:
     try:
         topics = json.loads(text)
         return {
-            TopicPartition(topic, int(partition)): _offset(offset, problem)
+            TopicPartition(topic, _partition(partition, problem)): _offset(offset, problem)
             for topic, partitions in topics.items()
             for partition, offset in partitions.items()
         }
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise ConfigError(problem, key="mirror.start", value=text) from error
 
 
+def _partition(number: str, problem: str) -> int:
+    if _PARTITION.fullmatch(number) is None or int(number) > _LAST_PARTITION:
+        raise ConfigError(problem, key="mirror.start", value=number)
+    return int(number)
+
+
 def _offset(offset: object, problem: str) -> int:
-    if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+    if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset <= _LAST_OFFSET:
         raise ConfigError(problem, key="mirror.start", value=offset)
     return offset

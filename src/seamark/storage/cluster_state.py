@@ -397,7 +397,7 @@ def _properties(content: Any) -> Config:
 def _task_id(key: str) -> tuple[str, int]:
     parts = key.split("-")
     number = parts[-1].removeprefix("+")
-    if len(parts) < _TASK_KEY_PARTS or not (number.isascii() and number.isdigit()):
+    if len(parts) < _TASK_KEY_PARTS or not codec.is_count(number):
         raise _ShapeError("its key should be task-<connector>-<number>")
     return "-".join(parts[1:-1]), int(number)
 

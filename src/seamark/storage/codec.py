@@ -17,12 +17,15 @@ import base64
 import functools
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from seamark.errors import DataError
 
 _INT64: Final = 2**63
+_INT32: Final = 2**31
+_COUNT: Final = re.compile("[0-9]{1,10}")
 _SHORT: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _ESCAPES: Final = {code: _SHORT.get(chr(code), f"\\u{code:04X}") for code in (*range(0x20), ord('"'), ord("\\"))}
 
@@ -31,10 +34,13 @@ def dumps(value: Any) -> bytes:
     """The JSON bytes of a value made of maps with string keys, lists and primitives.
 
     Raises:
-        DataError: a value or key that JSON, or a Java long, cannot hold.
+        DataError: a value or key that JSON, or a Java long, cannot hold, or values that are nested too deeply.
     """
     parts: list[str] = []
-    _write(value, parts)
+    try:
+        _write(value, parts)
+    except RecursionError as error:
+        raise DataError("Values are nested too deeply to be written as JSON.") from error
     try:
         return "".join(parts).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -47,15 +53,22 @@ def loads(data: bytes) -> Any:
     """The value of JSON bytes; integers beyond 64 bits lose their upper bits, as in Java.
 
     Raises:
-        DataError: not JSON.
+        DataError: not JSON, or nested too deeply.
     """
     try:
         text = data.decode("utf-8")
         if text.startswith("\ufeff"):
             raise ValueError("it begins with a byte order mark")
         return _DECODER.decode(text)
+    except RecursionError as error:
+        raise DataError("Not JSON that can be read: its values are nested too deeply") from error
     except (UnicodeDecodeError, ValueError) as error:
         raise DataError(f"Not JSON: {error}") from error
+
+
+def is_count(text: str) -> bool:
+    """Whether the text is that of a number from 0 that a Java int holds."""
+    return _COUNT.fullmatch(text) is not None and int(text) < _INT32
 
 
 def hash_map_order(names: Iterable[str]) -> list[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Final
 
 import orjson
@@ -100,6 +101,41 @@ def decode_operation(value: bytes) -> OperationRecord:
     try:
         fields = json.loads(value)
         check_version(fields, OPERATION_VERSION, f"Operation {fields.get('id')}")
-        return OperationRecord(**{name: content for name, content in fields.items() if name in _NAMES})
+        record = OperationRecord(**{name: content for name, content in fields.items() if name in _NAMES})
+    except RecursionError as error:
+        raise DataError("This is no record of an operation: its values are nested too deeply") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise DataError(f"This is no record of an operation: {error}") from error
+    for names, is_fine, expected in _SHAPES:
+        for name in names:
+            if not is_fine(getattr(record, name)):
+                raise DataError(f"This is no record of an operation: {name!r} should be {expected}")
+    return record
+
+
+def _is_row(row: Any) -> bool:
+    return (
+        isinstance(row, Mapping)
+        and isinstance(row.get("partition"), Mapping)
+        and "offset" in row
+        and isinstance(row["offset"], (Mapping, NoneType))
+    )
+
+
+_SHAPES: Final[tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...]] = (
+    (("id", "kind", "connector", "phase", "who"), lambda value: isinstance(value, str), "a text"),
+    (("reason", "former_state", "message", "error"), lambda value: isinstance(value, (str, NoneType)), "a text"),
+    (("created_ms", "updated_ms"), lambda value: type(value) is int, "a number of milliseconds"),
+    (("request", "details"), lambda value: isinstance(value, Mapping), "an object"),
+    (
+        ("before", "after"),
+        lambda value: value is None or (isinstance(value, (list, tuple)) and all(map(_is_row, value))),
+        "a list of partitions with their offsets",
+    ),
+    (
+        ("steps",),
+        lambda value: isinstance(value, (list, tuple)) and all(isinstance(step, Mapping) for step in value),
+        "a list of objects",
+    ),
+)
+"""What the fields of a record must be, since whoever reads them relies on it."""

@@ -146,7 +146,7 @@ def _struct(fields: Mapping[str, Any]) -> bytes:
 
 def _task_id(key: str) -> tuple[str, int]:
     parts = key.split("-")
-    if len(parts) < _TASK_KEY_PARTS or not (parts[-1].isascii() and parts[-1].isdigit()):
+    if len(parts) < _TASK_KEY_PARTS or not codec.is_count(parts[-1]):
         raise DataError(f"its key should be {TASK}<connector>-<number>")
     return "-".join(parts[2:-1]), int(parts[-1])
 

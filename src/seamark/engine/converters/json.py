@@ -184,6 +184,14 @@ class JsonConverter(Converter, HeaderConverter):
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
         if data is None:
             return SchemaAndValue(None, None)
+        try:
+            return self._read_bytes(data)
+        except RecursionError as error:
+            raise DataError(
+                "Converting byte[] to Kafka Connect data failed due to serialization error: nested too deeply"
+            ) from error
+
+    def _read_bytes(self, data: bytes) -> SchemaAndValue:
         for start, schema, read in self._envelopes:
             if data.startswith(start) and data.endswith(b"}"):
                 try:
@@ -198,7 +206,8 @@ class JsonConverter(Converter, HeaderConverter):
     def read_batch(self, data: Sequence[bytes | None]) -> ValueBatch:
         """Many values at once, as `to_connect_data` reads each. Raises also if their schemas differ."""
         if not self._with_schemas:
-            with contextlib.suppress(ValueError, Inexact):  # tombstones, and what Jackson reads beyond JSON
+            # tombstones, what Jackson reads beyond JSON, and what is nested too deeply
+            with contextlib.suppress(ValueError, Inexact, RecursionError):
                 nodes = list(map(orjson.loads, data))  # type: ignore[arg-type]
                 found = read_maps(nodes)
                 return ValueBatch(None, list(map(read_schemaless, nodes))) if found is None else found

@@ -72,7 +72,7 @@ def parse_exact(data: bytes) -> Any:
             return _first_value(text)
         except ValueError:
             return _first_value(_LEADING_ZEROS.sub(lambda match: match[1] or match[2], text))
-    except (ValueError, RecursionError) as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:  # the second of numbers with enormous exponents
         raise DataError(
             f"Converting byte[] to Kafka Connect data failed due to serialization error: {error}"
         ) from error

@@ -18,13 +18,16 @@ class SimpleHeaderConverter(HeaderConverter):
     """`org.apache.kafka.connect.storage.SimpleHeaderConverter`."""
 
     def from_connect_header(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
-        return None if value is None else format_value(value, schema).encode("utf-8", "replace")
+        try:
+            return None if value is None else format_value(value, schema).encode("utf-8", "replace")
+        except RecursionError as error:
+            raise DataError(f"The value of header {name!r} on topic {topic!r} is nested too deeply") from error
 
     def to_connect_header(self, topic: str, name: str, data: bytes | None) -> SchemaAndValue:
         if data is None:
             return SchemaAndValue(None, None)
         try:
             return parse_value(data.decode("utf-8", "replace"))
-        except (DataError, RecursionError) as error:
+        except DataError as error:
             log.warning("Header %r on topic %r could not be read, it is kept as bytes: %s", name, topic, error)
             return SchemaAndValue(BYTES_SCHEMA, data)

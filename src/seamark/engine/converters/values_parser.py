@@ -33,19 +33,27 @@ from seamark.engine.converters.values_temporal import parse_temporal
 from seamark.errors import DataError
 
 _TOKEN = re.compile(r'[:,{}\[\]"]|(?:\\.|[^:,{}\[\]"\\]|\\\Z)+', re.DOTALL)
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?(\d+))?")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?(\d+))?")
 _BLANK = "".join(map(chr, range(0x21)))  # what Java's `trim` takes off
 _FAR = 40
 _MAX_EXPONENT = 2**31 - 1
+_MOST_DIGITS = 10
 _NULL = SchemaAndValue(None, None)
 
 
 def parse_value(text: str) -> SchemaAndValue:
-    """The value that a text most likely stands for; never fails, since anything is a string."""
+    """The value that a text most likely stands for, since anything is a string.
+
+    Raises:
+        DataError: arrays or maps are nested too deeply.
+    """
     if not text:
         return SchemaAndValue(STRING_SCHEMA, text)
-    found = _Parser(text).parse(embedded=False)
-    return SchemaAndValue(found.schema, plain(found.schema, found.value))
+    try:
+        found = _Parser(text).parse(embedded=False)
+        return SchemaAndValue(found.schema, plain(found.schema, found.value))
+    except RecursionError as error:
+        raise DataError(f"Arrays or maps are nested too deeply: {text[:100]}...") from error
 
 
 class _Parser:
@@ -223,7 +231,8 @@ def _as_key(value: Any) -> Any:
 def parse_number(text: str) -> SchemaAndValue | None:
     """The number of a text with the smallest type that holds it; None if it is no number."""
     match = _NUMBER.fullmatch(text)
-    if match is None or int(match[1] or 0) > _MAX_EXPONENT:
+    exponent = ((match and match[1]) or "").lstrip("0")
+    if match is None or len(exponent) > _MOST_DIGITS or int(exponent or 0) > _MAX_EXPONENT:
         return None
     number = Decimal(text)
     whole = _whole(number)

@@ -16,16 +16,18 @@ from seamark.engine.converters.java_maps import sized_hash_map
 from seamark.engine.converters.java_numbers import wrap
 from seamark.errors import DataError
 
+_MOST_EMPTY_ITEMS = 1_000_000  # of a message: nulls take no bytes, so a few bytes could ask for all memory there is
+_LAST_SHIFT = 56  # nine bytes of seven bits, and one bit more in the tenth
 _DOUBLE, _FLOAT = struct.Struct("<d"), struct.Struct("<f")
 
 
 class Input:
     """Bytes that are read from the front."""
 
-    __slots__ = ("data", "position")
+    __slots__ = ("data", "items", "position")
 
     def __init__(self, data: bytes, position: int = 0) -> None:
-        self.data, self.position = data, position
+        self.data, self.position, self.items = data, position, 0
 
     def long(self) -> int:
         """The next whole number."""
@@ -36,6 +38,8 @@ class Input:
             return (byte >> 1) ^ -(byte & 1)
         number, shift = 0, 0
         while byte > 127:
+            if shift > _LAST_SHIFT:
+                raise DataError(f"Avro data has a number of more than 64 bits at {self.position}")
             number |= (byte & 127) << shift
             shift += 7
             position += 1
@@ -43,6 +47,12 @@ class Input:
         number |= byte << shift
         self.position = position + 1
         return wrap((number >> 1) ^ -(number & 1), 64)
+
+    def expect_items(self, count: int) -> None:
+        """So many items of an array or a map follow."""
+        self.items += count
+        if self.items > max(len(self.data), _MOST_EMPTY_ITEMS):
+            raise DataError(f"Avro data has {self.items} items of arrays and maps in {len(self.data)} bytes")
 
     def take(self, count: int) -> bytes:
         """The next bytes."""
@@ -205,6 +215,7 @@ def _array(decode_item: Decode) -> Decode:
             if count < 0:  # the size of the block in bytes follows, for those who want to skip it
                 count = -count
                 source.long()
+            source.expect_items(count)
             for _ in range(count):
                 items.append(decode_item(source))
         return items

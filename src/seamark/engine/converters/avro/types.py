@@ -101,6 +101,8 @@ def parse(text: str, references: Mapping[str, str] | None = None) -> AvroType:
         for referred in (references or {}).values():
             _parse(json.loads(referred), None, names)
         return _parse(json.loads(text), None, names)
+    except RecursionError as error:
+        raise DataError(f"Not an Avro schema that can be read: {text[:200]}: it is nested too deeply") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"Not an Avro schema: {text[:200]}: {type(error).__name__}: {error}") from error
 
@@ -115,7 +117,7 @@ def _parse(node: Any, namespace: str | None, names: dict[str, AvroType]) -> Avro
         return _parse(kind, namespace, names)
     if kind not in PRIMITIVES | NAMED | {"array", "map"}:
         return _named(kind, namespace, names)
-    made = AvroType(kind, doc=node.get("doc"), props={key: node[key] for key in node if key not in _RESERVED})
+    made = AvroType(kind, doc=_text(node.get("doc")), props={key: node[key] for key in node if key not in _RESERVED})
     if kind in NAMED:
         _parse_named(made, node, namespace, names)
     elif kind in ("array", "map"):
@@ -135,23 +137,36 @@ def _named(name: str, namespace: str | None, names: dict[str, AvroType]) -> Avro
 def _parse_named(made: AvroType, node: dict[str, Any], namespace: str | None, names: dict[str, AvroType]) -> None:
     space, dot, name = node["name"].rpartition(".")
     made.name = name
-    made.namespace = (space if dot else node.get("namespace", namespace)) or None
+    made.namespace = (space if dot else _text(node.get("namespace")) if "namespace" in node else namespace) or None
     names[made.full_name] = made
     if made.kind == "enum":
-        made.symbols, made.enum_default = list(node["symbols"]), node.get("default")
+        made.symbols, made.enum_default = _texts(node["symbols"]), _text(node.get("default"))
     elif made.kind == "fixed":
         made.size = int(node["size"])
     else:
         made.fields = [
             AvroField(
-                member["name"],
+                _texts([member["name"]])[0],
                 _parse(member["type"], made.namespace, names),
-                member.get("doc"),
+                _text(member.get("doc")),
                 member.get("default", _NO_DEFAULT),
                 {key: member[key] for key in member if key not in _RESERVED},
             )
             for member in node["fields"]
         ]
+        if len({member.name for member in made.fields}) < len(made.fields):
+            raise DataError(f"Not an Avro schema: a field of record {made.full_name} is there twice")
+
+
+def _text(value: Any) -> str | None:
+    """What Avro's Java library takes for a text: nothing else."""
+    return value if isinstance(value, str) else None
+
+
+def _texts(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise DataError(f"Not an Avro schema: names should be texts, but are {str(values)[:100]}")
+    return values
 
 
 # to JSON

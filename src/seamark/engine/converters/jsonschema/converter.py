@@ -108,8 +108,8 @@ class JsonSchemaConverter(RegistryConverter[JsonSchema]):
         try:
             found = {name: json.loads(referred, parse_float=Decimal) for name, referred in references.items()}
             return JsonSchema(json.loads(text, parse_float=Decimal), found, text)
-        except ValueError as error:
-            raise DataError(f"Not a JSON schema: {text[:200]}: {error}") from error
+        except (ValueError, ArithmeticError, RecursionError) as error:
+            raise DataError(f"Not a JSON schema that can be read: {text[:200]}: {error}") from error
 
     def record_name(self, parsed: JsonSchema) -> str | None:
         title = parsed.document.get("title") if isinstance(parsed.document, dict) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from seamark.connector.schema import STRING_SCHEMA, Field, Schema, Type, validate_value
@@ -21,6 +21,7 @@ _CONNECT_TYPES = {
     "float64": Type.FLOAT64,
     "bytes": Type.BYTES,
 }
+_T = TypeVar("_T", str, int)
 _OBJECT_MEMBERS = ("properties", "additionalProperties", "required", "patternProperties", "minProperties")
 
 
@@ -43,7 +44,12 @@ class ToConnect:
         Raises:
             DataError: there is no such schema.
         """
-        return self._convert(self._document, version=version)
+        try:
+            return self._convert(self._document, version=version)
+        except RecursionError as error:
+            raise DataError("Not a JSON schema that can be read: it is nested too deeply") from error
+        except (TypeError, AttributeError, KeyError, ValueError) as error:
+            raise DataError(f"Not a JSON schema: {type(error).__name__}: {error}") from error
 
     def _convert(self, node: Any, *, optional: bool = False, version: int | None = None) -> Schema:
         if not isinstance(node, dict):
@@ -144,7 +150,7 @@ class ToConnect:
             return Schema.map(STRING_SCHEMA, self._convert(node.get("additionalProperties")))
         placed: dict[int, tuple[str, Any]] = {}
         for name, part in node.get("properties", {}).items():
-            index = part.get("connect.index") if isinstance(part, dict) else None
+            index = _member(part, "connect.index", int) if isinstance(part, dict) else None
             placed[len(placed) if index is None else index] = (name, part)
         required = node.get("required", ())
         members = [(name, part) for _, (name, part) in sorted(placed.items())]
@@ -158,10 +164,10 @@ class ToConnect:
         parameters = {**(made.parameters or {}), **node.get("connect.parameters", {})}
         made = replace(
             made,
-            name=made.name if made.name is not None else node.get("title"),
-            version=node.get("connect.version", version),
-            doc=node.get("description"),
-            parameters=parameters or None,
+            name=made.name if made.name is not None else _member(node, "title", str),
+            version=_member(node, "connect.version", int) if "connect.version" in node else version,
+            doc=_member(node, "description", str),
+            parameters={key: str(value) for key, value in parameters.items()} or None,
         )
         if node.get("default") is not None:
             default = self._readers.read(made, node["default"])
@@ -178,6 +184,13 @@ class ToConnect:
         if document is None:
             raise DataError(f"JSON schema refers to {reference}, which is not there")
         return document
+
+
+def _member(node: Mapping[str, Any], name: str, kind: type[_T]) -> _T | None:
+    value = node.get(name)
+    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        raise DataError(f"Not a JSON schema: {name!r} should be of type {kind.__name__}, but is {str(value)[:100]}")
+    return value
 
 
 def _is_null(node: Any) -> bool:
