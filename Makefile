@@ -7,7 +7,7 @@ LOCK := requirements/dev.lock
 TEST_PROCESSES ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jars run test kube browser postgres check fmt bench chaos load soak docs tour requirements lock sbom audit clean
+.PHONY: help setup jars run test kube browser postgres check fmt bench chaos fuzz load soak docs tour requirements lock sbom audit clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -65,6 +65,9 @@ bench: setup ## compare with the real Java worker in one run
 
 chaos: setup ## faults strike Seamark and the real Kafka Connect; CHAOS="--seconds 60 --seed 7" for more
 	@PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS)
+
+fuzz: setup ## many inputs for every parser; FUZZ="--seconds 600 --target position" for more
+	@PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
 
 load: setup ## 300 connectors, hot partitions, large records, 100,000 topics
 	@PYTHONPATH=tests $(BIN)/python -m load $(LOAD)
