@@ -434,6 +434,15 @@ class Reset:
         ]
 
 
+def subscription(place: str, channel: str, **more: str) -> tuple[Object, Object]:
+    """A Subscription in the namespace `place` to a channel, and a reference to it."""
+    where = {"apiVersion": "messaging.knative.dev/v1", "kind": "Subscription"}
+    name = f"subscription-{uuid.uuid4().hex[:8]}"
+    to = {"apiVersion": "messaging.knative.dev/v1beta1", "kind": "KafkaChannel", "name": channel, **more}
+    body = {**where, "metadata": {"name": name, "namespace": place}, "spec": {"channel": to}}
+    return body, {**where, "name": name}
+
+
 def rfc3339(time_ms: int) -> str:
     """A time as a ResetOffset has it."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

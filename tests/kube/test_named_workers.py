@@ -13,7 +13,7 @@ from compat.targets import KafkaDistributed, Target
 from fixtures.kube import Object, condition, conditions, warnings
 from fixtures.worker import Topics
 from kube.conftest import SEAMARK_ONLY
-from kube.resources import Connectors, Sink
+from kube.resources import Connectors, Sink, subscription
 from seamark.kafka.broker_storage import free_port
 from seamark.testing.waiting import eventually
 
@@ -55,25 +55,16 @@ def test_the_worker_of_a_subscription_is_named_by_an_annotation(
     channel = f"channel-{uuid.uuid4().hex[:8]}"
     topic = topics.create(f"{alone.namespace}.{channel}")
     topics.send(topic, ["one", "two", "three"])
-    subscription: Object = {
-        "apiVersion": "messaging.knative.dev/v1",
-        "kind": "Subscription",
-        "metadata": {"name": f"{channel}-sub", "namespace": alone.namespace},
-        "spec": {"channel": {"apiVersion": "messaging.knative.dev/v1beta1", "kind": "KafkaChannel", "name": channel}},
-    }
+    body, ref = subscription(alone.namespace, channel)
     named = {"connect_url": alone.rest.url, **where_kafka_is(alone, target)}
     if place == "Subscription":
-        annotated(subscription, **named)
-    group = f"kafka.{alone.cluster.create(subscription)['metadata']['uid']}"
+        annotated(body, **named)
+    group = f"kafka.{alone.cluster.create(body)['metadata']['uid']}"
     sink = alone.sink(create=False, consumer__override__group__id=group)
     sink.body["spec"]["config"]["topics"] = topic
     create_by_hand(sink)
     eventually(lambda: sink.offsets() == {0: 3}, 90)
-    reset = alone.reset(
-        None,
-        "earliest",
-        ref={"apiVersion": "messaging.knative.dev/v1", "kind": "Subscription", "name": f"{channel}-sub"},
-    )
+    reset = alone.reset(None, "earliest", ref=ref)
     if place == "ResetOffset":
         annotated(reset.body, **named)
     reset.create().await_done()
@@ -117,16 +108,10 @@ def test_consumers_without_a_resource_are_stopped_and_started_too(
 
 @pytest.mark.requirement("RST-32")
 def test_a_named_worker_that_is_away_is_waited_for(alone: Connectors) -> None:
-    subscription: Object = {
-        "apiVersion": "messaging.knative.dev/v1",
-        "kind": "Subscription",
-        "metadata": {"name": f"sub-{uuid.uuid4().hex[:8]}", "namespace": alone.namespace},
-        "spec": {"channel": {"name": "channel", "namespace": "elsewhere"}},
-    }
+    body, ref = subscription(alone.namespace, "channel", namespace="elsewhere")
     away = f"http://127.0.0.1:{free_port('127.0.0.1')}"
-    annotated(subscription, connect_url=away)
-    alone.cluster.create(subscription)
-    ref = {"apiVersion": "messaging.knative.dev/v1", "kind": "Subscription", "name": subscription["metadata"]["name"]}
+    annotated(body, connect_url=away)
+    alone.cluster.create(body)
     reset = alone.reset(None, "latest", ref=ref).create()
     failure = reset.await_failure("AcquireDataPlaneServices")
     assert failure["reason"] == "FailedToAcquireDataPlaneServices"

@@ -13,7 +13,7 @@ from compat.targets import KafkaDistributed, Target
 from fixtures.kube import Cluster
 from fixtures.worker import Topics
 from kube.conftest import MakeOperator
-from kube.resources import V1BETA2, Connectors, Sink, rfc3339
+from kube.resources import V1BETA2, Connectors, Sink, rfc3339, subscription
 from seamark.kafka import TopicPartition
 from seamark.testing.waiting import eventually
 
@@ -42,13 +42,7 @@ def test_a_reset_may_be_in_another_namespace(
 @pytest.mark.slow
 def test_a_subscription_leads_to_the_connector_of_its_group(connectors: Connectors, topics: Topics) -> None:
     channel = f"channel-{uuid.uuid4().hex[:8]}"
-    body = {
-        "apiVersion": "messaging.knative.dev/v1",
-        "kind": "Subscription",
-        "metadata": {"name": f"{channel}-sub", "namespace": connectors.namespace},
-        "spec": {"channel": {"apiVersion": "messaging.knative.dev/v1beta1", "kind": "KafkaChannel", "name": channel}},
-    }
-    ref = {"apiVersion": body["apiVersion"], "kind": "Subscription", "name": f"{channel}-sub"}
+    body, ref = subscription(connectors.namespace, channel)
     reset = connectors.reset(None, "earliest", ref=ref).create()
     assert "failed to get Subscription" in reset.await_failure("RefMapped")["message"]
     made = connectors.cluster.create(body)
