@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,15 @@ def test_offsets_that_the_reader_could_not_take_are_refused() -> None:
     for partition, offset in (({"datasource": "other"}, '{"n": 4}'), ({"datasource": "simple"}, "4")):
         with pytest.raises(DataError):
             connector.alter_offsets(config, Offsets([(partition, {"offset": offset})]))
+
+
+def test_offsets_that_the_reader_cannot_plan_from_are_refused_in_its_words(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "limit").write_text("50")
+    config = {"datasource.class": "counting_datasource:Counting", "datasource.option.limit": str(tmp_path / "limit")}
+    connector, partition = DataSourceSourceConnector(), {"datasource": "counting"}
+    assert connector.alter_offsets(config, Offsets([(partition, {"offset": '{"n": 4}'})]))
+    with pytest.raises(DataError, match=r'from the offset {"m": 4}: KeyError: \'n\''):
+        connector.alter_offsets(config, Offsets([(partition, {"offset": '{"m": 4}'})]))
 
 
 @pytest.mark.parametrize(

@@ -94,13 +94,14 @@ class DataSourceSourceConnector(_DataSourceConnector, FrameSource):
         return {"datasource": self._name}
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Offsets) -> bool:
-        expected = {"datasource": self._data_source(config).name()}
+        source = self._data_source(config)
+        expected = {"datasource": source.name()}
         for partition, offset in offsets.items():
             if offset is None:
                 continue
             if partition != expected:
                 raise DataError(f"The source partition {dict(partition)} is not {expected}.")
-            _parse(offset.get("offset"))
+            _check_readable(source, _parse(offset.get("offset")))
         return True
 
     def latest(self, start: Offsets, limit: ReadLimit) -> Offsets:
@@ -219,6 +220,28 @@ def _reader(source: DataSource, schema: Any) -> Any:
         except PySparkNotImplementedError:
             continue
     raise _no_source(source, "a streamReader or a simpleStreamReader")
+
+
+def _check_readable(source: DataSource, begin: dict[str, Any]) -> None:
+    """Have the reader plan a batch from there, which reads nothing: only it knows what its offsets may be.
+
+    Raises:
+        DataError: it cannot.
+    """
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - no public way to ask
+        return  # without Spark there are no schemas either
+    reader = _reader(source, _schema(source))
+    if not hasattr(reader, "latestOffset"):
+        return  # a simple reader has no plan, and would read
+    try:
+        reader.partitions(begin, dict(reader.latestOffset()))
+    except Exception as error:
+        raise DataError(
+            f"The DataSource {source.name()!r} cannot go on from the offset {json.dumps(begin)}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _no_source(source: DataSource, lacking: str) -> ConfigError:
