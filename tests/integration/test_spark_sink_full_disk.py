@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.frame_data import JSON, STRING, produce
 from fixtures.spark import Frames, run_until_idle
-from fixtures.tables import DeltaFolder, ParquetFolder, Table, settings
+from fixtures.tables import DeltaFolder, IcebergTable, ParquetFolder, Table, settings
 from seamark.connectors.spark_sink.connector import SparkSinkConnector
 from seamark.engine.stage import Ending
 
@@ -47,12 +47,13 @@ def fill(disk: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("kind", [ParquetFolder, DeltaFolder])
+@pytest.mark.parametrize("kind", [ParquetFolder, DeltaFolder, IcebergTable])
 def test_a_full_disk_is_told_and_the_batch_is_written_once_there_is_room(
     frames: Make, topic_name: str, small_disk: Path, kind: type[Table]
 ) -> None:
-    table = kind(small_disk / "out")  # type: ignore[call-arg]
     world = frames()
+    more = [world.spark] if kind is IcebergTable else []
+    table = kind(small_disk / "out", *more)  # type: ignore[call-arg]
     topic = world.topic()
     config = settings(table, topics=topic, key__converter=STRING, **JSON)
     stage = world.stage(SparkSinkConnector(), topic_name, **config)
