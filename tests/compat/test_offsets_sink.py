@@ -71,6 +71,14 @@ def test_alter(connect: Connect, files: Files, stopped: str) -> None:
     assert files.read(stopped)[6:] == ["line1", "line2"]
 
 
+def test_partitions_without_records_are_listed(connect: Connect, files: Files, name: str) -> None:
+    config = files.sink(name, partitions=3)
+    files.topics.send(name, ["line0", "line1"], 1)
+    connect.create(name, config)
+    wanted = [row(name, 0, 0), row(name, 1, 2), row(name, 2, 0)]
+    eventually(lambda: connect.offsets(name) == wanted, 60, "not all partitions have an offset")
+
+
 @pytest.mark.requirement("K875-08")
 @pytest.mark.requirement("K875-23")
 @pytest.mark.requirement("K875-24")

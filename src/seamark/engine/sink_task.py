@@ -65,6 +65,7 @@ class SinkLoop:
         self._errant = errant
         self._current: dict[TopicPartition, int] = {}
         self._committed = dict(start)  # where to go back to if the task cannot say what is safe
+        self._unstored = set(start)  # not committed by this task yet: the group may not know them
         self._paused: frozenset[TopicPartition] = frozenset()
         self._topics = {partition.topic for partition in start}
         self._next_commit = time.monotonic() + limits.commit_interval_s
@@ -190,8 +191,12 @@ class SinkLoop:
             return
         offsets = {p: o for p, o in safe.items() if self._is_committable(p, o, current)}
         changed = {p: o for p, o in offsets.items() if self._committed.get(p) != o}
+        if changed or len(self._unstored) < len(self._committed):
+            # As Java does: with the first record that was taken, partitions are committed that have none yet.
+            changed |= {p: o for p, o in offsets.items() if p in self._unstored}
         if changed and self._store(changed):
             self._committed.update(changed)
+            self._unstored.difference_update(changed)
             self._progress.commits += 1
             self._progress.commit_ms = (time.monotonic() - started) * 1000
             self._progress.error = None
