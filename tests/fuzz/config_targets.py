@@ -21,6 +21,7 @@ from seamark.config.rest_keys import parse_header_rules
 from seamark.config.timestamps import parse_timestamp_ms
 from seamark.config.worker import WorkerConfig
 from seamark.errors import ConfigError
+from seamark.runtime.version_ranges import VersionRange
 
 _RFC_3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt ]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"
@@ -106,6 +107,11 @@ def _references(text: str) -> dict[str, str | None]:
     environment.configure({})
     providers = Providers({"file": file, "env": environment})
     return providers.resolve({"key": text.replace("SCRATCH", str(scratch()))})
+
+
+def _check_version_range(data: bytes, found: VersionRange | None) -> None:
+    if found is not None:
+        assert isinstance(found.contains("4.2.0"), bool)
 
 
 def _trust_store(text: str) -> list[Any]:
@@ -241,4 +247,7 @@ TARGETS = (
     ),
     Target("key-store-pem", _key_store("PEM"), (ConfigError,), None, (b"-----BEGIN PRIVATE KEY-----",)),
     Target("key-store-pkcs12", _key_store("PKCS12"), (ConfigError,)),
+    Target(
+        "version-range", of_text(VersionRange.parse), (ConfigError,), _check_version_range, (b"latest", b"[4.0,5.0)")
+    ),
 )

@@ -30,6 +30,8 @@ from seamark.engine.converters.registry import RegistryConverter
 from seamark.engine.converters.simple_header import SimpleHeaderConverter
 from seamark.engine.converters.string import StringConverter
 from seamark.engine.converters.values import parse_value
+from seamark.engine.transforms.date_parsing import SimpleDateFormat
+from seamark.engine.transforms.errors import IllegalArgumentError
 from seamark.errors import DataError
 from seamark.kafka.schema_registry import RegisteredSchema, SchemaRegistryClient, SchemaRegistryError, SchemaText
 
@@ -230,6 +232,11 @@ def _batch(data: bytes) -> list[Any]:
     return list(batch.rows)
 
 
+def _dates(text: str) -> int | None:
+    pattern, _, written = text.partition("\n")
+    return SimpleDateFormat(pattern).parse(written)
+
+
 def _reader(converter: Callable[[], Any]) -> Callable[[bytes], Any]:
     """A converter reads with a memory of its own: what came before must not matter."""
     return lambda data: converter().to_connect_data(TOPIC, data)
@@ -317,5 +324,22 @@ TARGETS = (
         (DataError,),
         None,
         (b"[1,2]", b'{"a":1}', b'{{"a":1}:[]}', b"2026-05-01", b"1e5"),
+    ),
+    Target(
+        "date-pattern",
+        of_text(_dates),
+        (IllegalArgumentError,),
+        None,
+        (
+            b"yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+            b"\n",
+            b"EEE, d MMM yyyy",
+            b"''",
+            b"G",
+            b"z",
+            b"k",
+            b"w",
+            b"2026-05-01T12:00:00.000+02:00",
+        ),
     ),
 )

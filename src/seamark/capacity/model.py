@@ -187,5 +187,5 @@ def read_measurements(path: Path | None = None) -> Measurements:
         return Measurements.of(json.loads(path.read_text()), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise BadRequestError(f"The measurements {path} cannot be read: {error}") from error
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRequestError(f"{path} is no JSON: {error}") from error

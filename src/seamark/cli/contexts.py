@@ -122,17 +122,22 @@ def read_contexts(path: Path | None = None) -> Contexts:
     Raises:
         RefusedError: the file cannot be understood.
     """
-    import yaml
+    from yaml import SafeLoader
+
+    from seamark.cli.yaml_texts import YamlTextError, documents
 
     path = path or contexts_path()
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = documents(path.read_text(encoding="utf-8"), SafeLoader)
     except FileNotFoundError:
         return Contexts(path)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, YamlTextError) as error:
         raise RefusedError(f"The contexts in {path} cannot be read: {error}") from error
-    if content is None:
+    if len(content) > 1:
+        raise RefusedError(f"The file {path} should have one document, and has {len(content)}")
+    if not content or content[0] is None:
         return Contexts(path)
+    content = content[0]
     if not isinstance(content, dict) or not isinstance(content.get("contexts") or {}, dict):
         raise RefusedError(f"The file {path} should have an object 'contexts', with an object per context")
     try:

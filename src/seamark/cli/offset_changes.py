@@ -110,6 +110,10 @@ def select_partitions(selectors: Sequence[Selector], current: Sequence[Connector
     return [ConnectorOffset({TOPIC: topic, PARTITION: number}) for topic, number in sorted(set(chosen))]
 
 
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is no JSON number")
+
+
 def parse_object(text: str, what: str) -> dict[str, Any]:
     """A JSON object on the command line.
 
@@ -117,8 +121,8 @@ def parse_object(text: str, what: str) -> dict[str, Any]:
         RefusedError: it is none.
     """
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
         raise RefusedError(f"{what} is not valid JSON: {error}; expected is an object, as in '{{\"a\": 1}}'") from error
     if not isinstance(value, dict):
         raise RefusedError(f"{what} should be a JSON object, as in '{{\"a\": 1}}', but is {text}")
@@ -134,8 +138,8 @@ def parse_export(text: str, name: str) -> list[ConnectorOffset]:
     from seamark.client import ConnectorOffset
 
     try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
+        content = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
         raise RefusedError(f"{name} is not valid JSON: {error}") from error
     offsets = content.get("offsets") if isinstance(content, dict) else None
     if not isinstance(offsets, list) or not offsets:

@@ -93,6 +93,8 @@ def _json(name: str, text: str) -> Any:
 def _yaml(name: str, text: str) -> list[Any]:
     import yaml
 
+    from seamark.cli.yaml_texts import YamlTextError, documents
+
     class Loader(yaml.SafeLoader):
         """Leaves texts as they are; only what says that it is null is that."""
 
@@ -102,8 +104,8 @@ def _yaml(name: str, text: str) -> list[Any]:
         }
 
     try:
-        return [each for each in yaml.load_all(text, Loader) if each is not None]
-    except (yaml.YAMLError, RecursionError) as error:
+        return [each for each in documents(text, Loader) if each is not None]
+    except YamlTextError as error:
         raise ConfigError(f"Connector file '{name}' is not valid YAML: {error}") from error
 
 

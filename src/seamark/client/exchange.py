@@ -125,7 +125,7 @@ def result_of(operation: Operation[T], answer: httpx.Response) -> T | ClientErro
     status = answer.status_code
     try:
         content = answer.json() if answer.content else None
-    except ValueError:
+    except (ValueError, RecursionError):
         content = _NoJson()
     if status >= _FAILED and status not in operation.also_fine:
         return refusal(status, _message_of(answer, content), is_addition=operation.is_addition)
@@ -135,7 +135,7 @@ def result_of(operation: Operation[T], answer: httpx.Response) -> T | ClientErro
         if isinstance(content, _NoJson) and status < _FAILED:
             raise DecodingError("it is not JSON")
         return operation.read(status, content)
-    except (DecodingError, KeyError) as error:
+    except (DecodingError, KeyError, RecursionError) as error:
         asked = f"{answer.request.method} {answer.request.url}"
         return UnexpectedAnswer(
             f"The answer to {asked} is not that of a Kafka Connect worker: {error}", status=answer.status_code

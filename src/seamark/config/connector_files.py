@@ -129,6 +129,8 @@ def _from_request(path: Path | str, content: Mapping[str, Any]) -> ConnectorFile
 def _scalars(path: Path | str, content: Mapping[str, Any], prefix: str) -> dict[str, str | None]:
     config: dict[str, str | None] = {}
     for key, value in content.items():
+        if not isinstance(key, str):
+            raise ConfigError(f"Connector file '{path}': {key!r} is no key: keys are texts")
         if isinstance(value, (dict, list)):
             kind = "an object" if isinstance(value, dict) else "a list"
             raise ConfigError(

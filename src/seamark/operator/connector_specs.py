@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +14,7 @@ from seamark.operator.offset_forms import MirrorFields
 RUNNING, PAUSED, STOPPED = "running", "paused", "stopped"
 FORBIDDEN: Final = frozenset({"name", "connector.class", "tasks.max", "connector.plugin.version"})
 """Keys of a `config` that the resource says elsewhere."""
+_TASK: Final = re.compile("[0-9]{1,9}")
 _LIVE: Final = {RUNNING: "RUNNING", PAUSED: "PAUSED", STOPPED: "STOPPED"}
 
 
@@ -133,4 +135,4 @@ def mirror_restart(value: str) -> tuple[str, Restart] | None:
 def task_restart(value: str) -> tuple[str, int] | None:
     """What ``NAME:ID`` asks for; None if it is not understood."""
     name, _, task = value.rpartition(":")
-    return (name, int(task)) if name and task.isascii() and task.isdigit() else None
+    return (name, int(task)) if name and _TASK.fullmatch(task) else None

@@ -95,7 +95,7 @@ def parse(text: str, what: str) -> list[Any]:
     """
     try:
         content = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise OffsetsInvalidError(f"{what} is not valid JSON: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("offsets"), list):
         raise OffsetsInvalidError(f'{what} should be an object with a list "offsets"')

@@ -9,6 +9,7 @@ Texts stay as they are, also those of numbers: ``1.50`` as the value of a config
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -222,13 +223,25 @@ def _initial_state(value: Any) -> TargetState | None:
 
 def _numbers(value: Any) -> Any:
     """The value with numbers in place of their texts: offsets are stored as numbers."""
+    try:
+        return _with_numbers(value)
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _with_numbers(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _numbers(item) for key, item in value.items()}
+        return {key: _with_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_numbers(item) for item in value]
+        return [_with_numbers(item) for item in value]
     if isinstance(value, _Integer):
         return int(value)
-    return float(value) if isinstance(value, _Number) else value
+    if isinstance(value, _Number):
+        number = float(value)
+        if math.isinf(number):
+            raise BadRequestError(f"Number {_shown(value)} is out of range: it is larger than a double can be")
+        return number
+    return value
 
 
 def _mismatch(expected_type: str, value: Any, path: str, expected: str) -> BadRequestError:
@@ -276,7 +289,7 @@ def _decode(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise BadRequestError(_describe(error)) from None
     except RecursionError:
-        raise BadRequestError("The request's body is nested too deeply: more than 1000 levels") from None
+        raise _too_deep() from None
     if "\\u" in text:
         _refuse_surrogates(value)
     return value
@@ -293,6 +306,10 @@ def _limited(number: Callable[[str], _Number]) -> Callable[[str], _Number]:
     return parse
 
 
+def _too_deep() -> BadRequestError:
+    return BadRequestError("The request's body is nested too deeply: hundreds of levels")
+
+
 def _refuse_constant(text: str) -> None:
     raise BadRequestError(f"Non-standard token '{text}': expected {_VALUES}")
 
@@ -301,6 +318,8 @@ def _refuse_surrogates(value: Any) -> None:
     # Half of a pair is no character: it could be kept in memory, but not be written to a topic.
     try:
         json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise _too_deep() from None
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
         raise BadRequestError(

@@ -51,6 +51,6 @@ def _entry(value: Any, number: int) -> tuple[Any, Any]:
 
 def _flag(body: Mapping[str, Any], name: str) -> bool:
     value = body.get(name)
-    if value not in (None, True, False):
+    if value is not None and not isinstance(value, bool):
         raise BadRequestError(f'"{name}" should be true or false.')
     return bool(value)

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from seamark.errors import ConfigError
 
 _PART = re.compile(r"[0-9]+|[a-zA-Z]+")
+_TOO_LONG = re.compile(r"[0-9]{19}")
 
 
 def _compare(one: str, other: str) -> int:
@@ -64,6 +65,8 @@ class VersionRange:
             ConfigError: it does not describe one.
         """
         text = text.strip()
+        if _TOO_LONG.search(text):
+            raise ConfigError(f"A number in it has more than 18 digits: {text[:100]}")
         if text.lower() == "latest":
             return None
         if not text.startswith(("[", "(")):

@@ -6,6 +6,7 @@ out of range (February 30th is March 1st or 2nd), and what follows the last fiel
 
 from __future__ import annotations
 
+import decimal
 import re
 import time
 from collections.abc import Iterable
@@ -183,11 +184,11 @@ class _Reader:
 
 
 def _int_value(match: re.Match[str]) -> int:
-    number = int(match.group(1))
+    number = int(decimal.Decimal(match.group(1)))  # a text of thousands of digits is no int
     if match.group(2) is None and number == narrowed(number, 64):
         return narrowed(number, 32)
-    exponent = max(-400, min(int(match.group(2) or 0), 400))
-    exact = number * 10**exponent if exponent >= 0 else int(number / 10**-exponent)
+    exponent = max(-400, min(int(decimal.Decimal(match.group(2) or 0)), 400))
+    exact = number * 10**exponent if exponent >= 0 else abs(number) // 10**-exponent * (-1 if number < 0 else 1)
     return narrowed(exact, 32) if exact == narrowed(exact, 64) else (1 << 31) - 1 if exact > 0 else -(1 << 31)
 
 

@@ -9,11 +9,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 _WHOLE = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DECIMAL = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 # Java's trim removes everything up to the space.
 _SPACE = "".join(map(chr, range(0x21)))
-_FLOATING = re.compile(r"([+-]?)(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
-_HEX = re.compile(r"([+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?")
+_FLOATING = re.compile(r"([+-]?)(NaN|Infinity|(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_HEX = re.compile(r"([+-]?0[xX]([0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?")
 _FAR = 400  # more digits than this before the point are beyond a double; so many zeros after it are zero
 _KEPT_BITS = 64  # enough for correct rounding to 24 bits, with the rest folded into the last one
 
