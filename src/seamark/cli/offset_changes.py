@@ -150,7 +150,7 @@ def parse_export(text: str, name: str) -> list[ConnectorOffset]:
         raise RefusedError(str(error)) from error
     found: dict[str, ConnectorOffset] = {}
     for number, each in enumerate(offsets):
-        is_fine = isinstance(each, dict) and isinstance(each.get("partition"), dict)
+        is_fine = isinstance(each, dict) and isinstance(each.get("partition"), dict) and "offset" in each
         if not is_fine or not isinstance(each.get("offset"), (dict, type(None))):
             raise RefusedError(f'{name}: offsets[{number}] should have the objects "partition" and "offset"')
         if (

@@ -85,9 +85,13 @@ def _parse(name: str, text: str, suffix: str | None) -> Iterator[ConnectorFile]:
 
 def _json(name: str, text: str) -> Any:
     try:
-        return json.loads(text, parse_int=str, parse_float=str)
-    except (json.JSONDecodeError, RecursionError) as error:
+        return json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"Connector file '{name}' is not valid JSON: {error}") from error
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"there is no such value as {text}")
 
 
 def _yaml(name: str, text: str) -> list[Any]:

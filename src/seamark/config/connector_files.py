@@ -138,7 +138,19 @@ def _scalars(path: Path | str, content: Mapping[str, Any], prefix: str) -> dict[
                 f"{kind}. Expected is a config, or an object with name, config and, if wanted, initial_state."
             )
         config[key] = _text(value)
+        if not _is_encodable(key) or not _is_encodable(config[key]):
+            raise ConfigError(
+                f"Connector file '{path}': half of a surrogate pair, which is no character, is at {key!a}"
+            )
     return config
+
+
+def _is_encodable(text: str | None) -> bool:
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text(value: Any) -> str | None:
