@@ -156,7 +156,7 @@ class Measurements:
                 raise ValueError("a record costs nothing")
         except DataError as error:
             raise BadRequestError(str(error)) from error
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise BadRequestError(
                 f"{where} holds no measurements ({type(error).__name__}: {error}); "
                 "`python -m bench capacity --measurements FILE` writes them."
