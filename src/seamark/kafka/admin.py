@@ -486,6 +486,7 @@ class Admin:
     ) -> _T:
         # A topic that is unknown may just be new. Where it has to exist already, that answer is `final`.
         deadline = time.monotonic() + timeout_s
+        patience_s = attempt_s or _ATTEMPT_S
         while True:
             # Held here until the call is over: the answer to a request whose client is gone never comes.
             client = self._client
@@ -493,7 +494,7 @@ class Admin:
                 raise KafkaError(f"Could not {action}: the admin client is closed.")
             self._refusal = None
             try:
-                return call(client, max(0.1, min(attempt_s or _ATTEMPT_S, deadline - time.monotonic())))
+                return call(client, max(0.1, min(patience_s, deadline - time.monotonic())))
             except confluent_kafka.KafkaException as error:
                 client.poll(0)
                 if self._refusal is not None:  # the request itself has only run out of time
@@ -501,6 +502,7 @@ class Admin:
                 ours = kafka_error(error, action, self.brokers)
                 if not ours.retriable or ours.code in final or time.monotonic() + _RETRY_S >= deadline:
                     raise ours from error
+                patience_s *= 2  # what a cluster with a hundred thousand topics has to say takes its time
                 if ours.code in _STALE or (attempt_s is None and isinstance(ours, KafkaTimeoutError)):
                     # librdkafka's admin keeps what it knows of leaders, even when a restarted broker refuses it; and a
                     # request that was on its way when a broker was lost may wait for an answer until its time is over.
