@@ -20,6 +20,7 @@ from fixtures.command import Run, caller
 from fixtures.secured import settings as secured_settings
 from fixtures.two_workers import build_java_plugins
 from fixtures.worker import STRING, Topics
+from seamark.client import ConnectClient, Settings
 from seamark.config.properties import dump_properties
 from seamark.kafka import TopicSpec
 from seamark.kafka.broker import EmbeddedBroker
@@ -373,6 +374,8 @@ def standalone(broker: EmbeddedBroker, tmp_path: Path, topic_name: str) -> Itera
 
         found = eventually(url, 120, "no worker")
         assert found is not None
+        with ConnectClient(Settings(found)) as client:
+            eventually(lambda: client.connectors() == [topic_name], 120, "the connector of the file is not there")
         yield found
     finally:
         process.terminate()

@@ -58,7 +58,7 @@ def test_what_is_missing_is_said_when_it_is_needed(page: Page, worker: WebWorker
     page.get_by_role("button", name="Review and create").click()
     message = topic.locator("xpath=following-sibling::p[@role='alert']")
     expect(message).to_have_text('Missing required configuration "topic" which has no default value.')
-    expect(_field(page, "file")).to_be_focused()
+    expect(topic).to_be_focused()
     expect(page.get_by_text("A connector needs a name.")).to_be_visible()
     expect(page.get_by_role("dialog")).to_be_hidden()
 
