@@ -502,7 +502,8 @@ class Admin:
                 ours = kafka_error(error, action, self.brokers)
                 if not ours.retriable or ours.code in final or time.monotonic() + _RETRY_S >= deadline:
                     raise ours from error
-                patience_s *= 2  # what a cluster with a hundred thousand topics has to say takes its time
+                if isinstance(ours, KafkaTimeoutError):
+                    patience_s *= 2  # the answer of a large cluster may just take longer
                 if ours.code in _STALE or (attempt_s is None and isinstance(ours, KafkaTimeoutError)):
                     # librdkafka's admin keeps what it knows of leaders, even when a restarted broker refuses it; and a
                     # request that was on its way when a broker was lost may wait for an answer until its time is over.
